@@ -1,0 +1,1 @@
+"""Resources only: wording, seeds, locks."""

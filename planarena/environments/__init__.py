@@ -1,0 +1,1 @@
+"""Executing calls: state, environments of our own, the world of a scenario."""

@@ -1,0 +1,1 @@
+"""Environments of our own, one file each."""

@@ -1,0 +1,1 @@
+"""The only loop that acts in an environment, and the only goal check."""

@@ -1,0 +1,1 @@
+"""Hugging Face and OpenAI exports, the dataset card."""

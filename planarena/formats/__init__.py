@@ -1,0 +1,1 @@
+"""What a policy speaks: one parser and one renderer per format."""

@@ -1,0 +1,1 @@
+"""Chunks, ledger, shards, the local runner."""

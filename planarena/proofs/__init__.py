@@ -1,0 +1,1 @@
+"""What re-execution shows: determinism, legality, order, minimality, grounding."""

@@ -1,0 +1,1 @@
+"""Duplicates, balance and splits."""

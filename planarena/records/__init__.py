@@ -1,0 +1,1 @@
+"""Every record type and its Parquet schema; canonical JSON and content ids."""

@@ -1,0 +1,1 @@
+"""Atoms, the "," / "||" algebra, canonical form, composition, binding, unrolling."""

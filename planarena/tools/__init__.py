@@ -1,0 +1,1 @@
+"""Tools: JSON Schema, semantic types, validation, signatures, importers."""

@@ -1,0 +1,1 @@
+"""Algorithms, rewards and engines."""

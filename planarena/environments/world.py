@@ -1,0 +1,168 @@
+"""The world of one scenario: one or more of our environments over one store, and the calls into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Any, Literal, NamedTuple
+
+from planarena.environments.environment import Environment, Seed, ToolError
+from planarena.environments.state import Footprint, Store
+from planarena.records.canonical import canonical_bytes
+from planarena.tools.signatures import describe, input_schema, output_schema
+from planarena.tools.tool import Tool
+from planarena.tools.validation import SchemaValidator
+
+__all__ = ["Operation", "Outcome", "Status", "World", "operations"]
+
+Status = Literal["ok", "schema_error", "tool_error", "timeout", "nondeterministic"]
+
+
+class Outcome(NamedTuple):
+    """What one call gave.
+
+    Attributes:
+        status: `ok`, or how it failed.
+        result: The JSON result, or None.
+        error: `{"code", "message"}`, or None.
+        payload: The canonical JSON of the result or error: equal bytes mean the same observation.
+    """
+
+    status: Status
+    result: Any
+    error: dict[str, str] | None
+    payload: bytes
+
+
+class Operation(NamedTuple):
+    """A tool of an environment of ours, ready to be called.
+
+    Attributes:
+        tool: The record.
+        method: The function; its first argument is the environment.
+        validator: Of the arguments.
+        propose: The source of atoms, or None.
+    """
+
+    tool: Tool
+    method: Callable[..., Any]
+    validator: SchemaValidator
+    propose: Callable[[Any, Random], Iterable[dict[str, Any]]] | None
+
+
+_CACHE: dict[type[Environment], dict[str, Operation]] = {}
+
+
+def operations(environment: type[Environment]) -> dict[str, Operation]:
+    """Return the operations of an environment by wire name, in order of definition.
+
+    Raises:
+        SchemaError: A signature or docstring is incomplete.
+    """
+    known = _CACHE.get(environment)
+    if known is None:
+        members = {**{k: v for base in reversed(environment.__mro__) for k, v in vars(base).items()}}
+        proposers = {member.__proposes__: member for member in members.values() if hasattr(member, "__proposes__")}
+        known = _CACHE[environment] = {}
+        for name, member in members.items():
+            effect = getattr(member, "__tool_effect__", None)
+            if effect is None:
+                continue
+            description, _ = describe(member)
+            record = Tool(
+                namespace=environment.domain,
+                name=name,
+                wire_name=name,
+                description=description,
+                input_schema=input_schema(member),
+                output_schema=output_schema(member),
+                effects=effect,
+                execution_kind="real",
+                determinism="deterministic",
+                source_kind="builtin",
+                source_ref=f"{environment.__module__}:{environment.__name__}",
+                licence="Apache-2.0",
+            )
+            validator = SchemaValidator(record.input_schema, f"{environment.domain}.{name}")
+            known[name] = Operation(record, member, validator, proposers.get(name))
+    return known
+
+
+class World:
+    """Environments that share one store, one set of facts and one clock.
+
+    Args:
+        environments: The classes; their tool names must differ.
+        seeds: One seed each, in the same order; facts of later ones fill in what earlier ones lack.
+    """
+
+    safety = "snapshot"
+    execution_kind = "real"
+
+    def __init__(self, environments: Iterable[type[Environment]], seeds: Iterable[Seed]) -> None:
+        pairs = list(zip(environments, seeds, strict=True))
+        tables = {
+            f"{environment.domain}.{name}": rows for environment, seed in pairs for name, rows in seed.tables.items()
+        }
+        self.store = Store.load(tables)
+        self.facts: dict[str, Any] = {}
+        for _, seed in reversed(pairs):
+            self.facts.update(seed.facts)
+        self.operations: dict[str, Operation] = {}
+        self._owners: dict[str, Environment] = {}
+        for environment, seed in pairs:
+            owner = environment(self.store.view(environment.domain), self.facts, seed.story)
+            for name, operation in operations(environment).items():
+                if name in self.operations:
+                    raise ValueError(f"two environments offer a tool named {name}")
+                self.operations[name] = operation
+                self._owners[name] = owner
+
+    def propose(self, name: str, rng: Random) -> list[dict[str, Any]]:
+        """Return the literal arguments that the tool's environment proposes in the present state."""
+        propose = self.operations[name].propose
+        found = [] if propose is None else list(propose(self._owners[name], rng))
+        self.store.clear_footprint()
+        return found
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Call a tool; a failed call leaves the state as it was.
+
+        Returns:
+            The outcome. Unknown tools and invalid arguments are outcomes too, never exceptions.
+        """
+        store = self.store
+        store.clear_footprint()
+        operation = self.operations.get(name)
+        if operation is None:
+            return _failure("schema_error", "unknown_tool", f"There is no tool named {name}.")
+        if not operation.validator.is_valid(arguments):
+            return _failure("schema_error", "invalid_arguments", str(operation.validator.first_error(arguments)))
+        mark = store.mark()
+        try:
+            result = operation.method(self._owners[name], **arguments)
+            return Outcome("ok", result, None, canonical_bytes(result))
+        except ToolError as error:
+            store.rollback(mark)
+            return _failure("tool_error", error.code, error.message)
+
+    def footprint(self) -> Footprint:
+        """Return what the last call read and wrote."""
+        return self.store.take_footprint()
+
+    def mark(self) -> int:
+        """Return a point to roll back to."""
+        return self.store.mark()
+
+    def rollback(self, mark: int) -> None:
+        """Undo every call since `mark`."""
+        self.store.rollback(mark)
+
+    def digest(self) -> str:
+        """Return the hash of the state."""
+        return self.store.digest()
+
+
+def _failure(status: Status, code: str, message: str) -> Outcome:
+    error = {"code": code, "message": message}
+    return Outcome(status, None, error, canonical_bytes(error))

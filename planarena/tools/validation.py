@@ -1,0 +1,135 @@
+"""Compiling JSON Schemas safely and validating arguments: jsonschema-rs for speed, jsonschema for words.
+
+References resolve inside the schema's own document only. Both libraries would fetch URLs and read
+`file://` paths: a reference that leaves the document is refused before either sees it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import jsonschema_rs
+
+from planarena.errors import SchemaError
+
+__all__ = ["MAX_SCHEMA_DEPTH", "MAX_SCHEMA_NODES", "SchemaValidator", "check_schema"]
+
+MAX_SCHEMA_DEPTH = 64
+MAX_SCHEMA_NODES = 20_000
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+# Keywords whose values are data, not schemas: a "$ref" inside them is a plain word.
+_DATA = ("enum", "const", "default", "examples", "example")
+
+
+def check_schema(schema: Any, where: str) -> None:
+    """Refuse a schema that is too large or deep, or that refers outside itself; read nothing, fetch nothing.
+
+    Raises:
+        SchemaError: With the place and the fix.
+    """
+    if not isinstance(schema, dict | bool):
+        raise SchemaError(
+            f"a schema must be a JSON object, not {type(schema).__name__}", where=where, fix='write {"type": "object", ...}'
+        )
+    stack: list[tuple[Any, int, str, bool]] = [(schema, 0, "", True)]
+    nodes = 0
+    while stack:
+        item, depth, pointer, is_schema = stack.pop()
+        nodes += 1
+        if depth > MAX_SCHEMA_DEPTH:
+            raise SchemaError(f"nested deeper than {MAX_SCHEMA_DEPTH}", where=where + pointer, fix="use $defs and $ref")
+        if nodes > MAX_SCHEMA_NODES:
+            raise SchemaError(f"more than {MAX_SCHEMA_NODES} values", where=where, fix="split the tool")
+        if isinstance(item, dict):
+            if is_schema:
+                _check_references(item, where + pointer)
+            for key, value in item.items():
+                # Under "properties" and the like the keys are names: there a "$ref" is a property.
+                names = is_schema and key in {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+                if names and isinstance(value, dict):
+                    stack.extend((child, depth + 2, f"{pointer}/{key}/{name}", True) for name, child in value.items())
+                elif not (is_schema and key in _DATA):
+                    stack.append((value, depth + 1, f"{pointer}/{key}", is_schema))
+        elif isinstance(item, list):
+            stack.extend((child, depth + 1, f"{pointer}/{place}", is_schema) for place, child in enumerate(item))
+
+
+def _check_references(item: dict[str, Any], where: str) -> None:
+    for keyword in _REFERENCES:
+        target = item.get(keyword)
+        if isinstance(target, str) and not target.startswith("#"):
+            raise SchemaError(
+                f"{keyword} points outside the document: {target[:120]!r}",
+                where=where,
+                fix="copy the schema into this document under $defs and refer to it as #/$defs/NAME; nothing is fetched",
+            )
+    for keyword in ("$id", "id", "$schema"):
+        target = item.get(keyword)
+        if keyword != "$schema" and isinstance(target, str) and re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", target):
+            raise SchemaError(
+                f"{keyword} gives the schema a base address: {target[:120]!r}",
+                where=where,
+                fix=f"remove {keyword}; references are resolved inside the document",
+            )
+
+
+def _refuse_retrieval(uri: str) -> Any:
+    raise LookupError(f"references are not fetched: {uri}")
+
+
+class SchemaValidator:
+    """A compiled schema.
+
+    Args:
+        schema: JSON Schema 2020-12.
+        where: What to name in errors.
+
+    Raises:
+        SchemaError: The schema does not compile or refers outside itself.
+    """
+
+    __slots__ = ("_fast", "_schema", "is_valid")
+
+    def __init__(self, schema: dict[str, Any] | bool, where: str = "schema") -> None:
+        check_schema(schema, where)
+        try:
+            fast = jsonschema_rs.Draft202012Validator(schema, retriever=_refuse_retrieval)
+        except (ValueError, TypeError, jsonschema_rs.ReferencingError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise SchemaError(
+                f"the schema does not compile: {reason}", where=where, fix="correct it; `planarena tools check FILE` shows all"
+            ) from error
+        self._schema = schema
+        self._fast = fast
+        # A bound method kept as an attribute: this is the hot path of every call.
+        self.is_valid = fast.is_valid
+
+    def first_error(self, instance: Any) -> str | None:
+        """Return the reference implementation's message for the first error, or None if valid."""
+        from jsonschema import Draft202012Validator
+
+        validator = Draft202012Validator(self._schema, registry=_empty_registry())
+        errors = sorted(validator.iter_errors(instance), key=lambda error: (list(map(str, error.absolute_path)), error.message))
+        if not errors:
+            return None
+        path = "/".join(map(str, errors[0].absolute_path))
+        message = errors[0].message
+        message = message if len(message) <= 300 else message[:300] + "..."
+        return f"{path}: {message}" if path else message
+
+    def reference_is_valid(self, instance: Any) -> bool:
+        """Validate with `jsonschema`, the reference: slow, for differential tests."""
+        from jsonschema import Draft202012Validator
+
+        return bool(Draft202012Validator(self._schema, registry=_empty_registry()).is_valid(instance))
+
+
+def _empty_registry() -> Any:
+    from referencing import Registry
+    from referencing.exceptions import NoSuchResource
+
+    def refuse(uri: str) -> Any:
+        raise NoSuchResource(ref=uri)
+
+    return Registry(retrieve=refuse)  # type: ignore[call-arg]

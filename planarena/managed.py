@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import platform
 import re
@@ -203,7 +204,7 @@ def _build(found: ManagedEnvironment, lock: bytes, packages: int, report: Progre
             draft, wanted, packages, report, [sys.executable, "-m", "pip", "--python"] if has_pip else None
         )
         _make_movable(place, found.path)
-        (place / _MARKER).write_text('{"lock_sha256": "%s"}\n' % hashlib.sha256(lock).hexdigest())
+        (place / _MARKER).write_text(json.dumps({"lock_sha256": hashlib.sha256(lock).hexdigest()}))
         if found.path.exists():  # its interpreter went away
             found.path.rename(work / "unusable")
         with contextlib.suppress(OSError) if os.name == "nt" else contextlib.nullcontext():
@@ -231,14 +232,15 @@ def _install(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        umask=0o022,  # a sandboxed worker of another user id must be able to read it
     ) as process:
         assert process.stdout is not None
         try:
             for line in process.stdout:
                 said.append(line.rstrip())
-                if line.startswith("Collecting "):
+                if line.startswith(("Collecting ", "Processing ")):
                     seen += 1
-                    report(f"{draft.name}: {line.split()[1]}", seen, packages)
+                    report(f"{draft.name}: {Path(line.split()[1]).name}", seen, packages)
         except BaseException:
             process.kill()
             raise
@@ -295,11 +297,12 @@ def _make_movable(place: Path, final: Path) -> None:
         ],
         check=False,
         capture_output=True,
+        umask=0o022,
     )
 
 
 def _run(command: list[str], name: str) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, umask=0o022)
     if done.returncode:
         raise EnvironmentUnavailableError(
             f"`python -m venv` failed: {(done.stderr or done.stdout).strip()[-300:]}",

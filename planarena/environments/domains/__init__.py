@@ -15,6 +15,7 @@ DOMAINS: dict[str, str] = {
     "calendar": "Calendar",
     "banking": "Banking",
     "smart_home": "SmartHome",
+    "email": "EmailBox",
 }
 
 

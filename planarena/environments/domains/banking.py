@@ -45,6 +45,11 @@ _PER_YEAR = {"weekly": 52, "monthly": 12, "quarterly": 4}
 _TRANSFER_LIMIT = 2000.0
 
 
+def _euros(amount: float) -> float:
+    """Return whole cents as a float: 50 and 50.0 must leave the same state."""
+    return round(float(amount), 2)
+
+
 class Banking(BankingScenario):
     """The retail bank of one customer."""
 
@@ -214,7 +219,7 @@ class Banking(BankingScenario):
             raise ToolError("card_not_active", f"The card is {card['status']}; its limit cannot be changed.")
         if card["daily_limit"] == daily_limit:
             raise ToolError("already_set", f"The daily limit is already {daily_limit:.2f} euros.")
-        return self._card_state(self.state.patch("cards", card_id, daily_limit=float(daily_limit)))
+        return self._card_state(self.state.patch("cards", card_id, daily_limit=_euros(daily_limit)))
 
     @tool("create")
     def add_payee(self, name: Party, iban: Iban) -> StoredPayee:
@@ -247,6 +252,7 @@ class Banking(BankingScenario):
             amount: Euros, at most 2000 in one transfer.
             reference: A note for the payee.
         """
+        amount = _euros(amount)
         self._require_payee(payee)
         if amount > _TRANSFER_LIMIT:
             raise ToolError("limit_exceeded", f"A transfer may not exceed {_TRANSFER_LIMIT:.2f} euros.")
@@ -280,6 +286,7 @@ class Banking(BankingScenario):
             first_date: Day of the first payment, after today.
         """
         account = self.require("accounts", account_id, "account")
+        amount = _euros(amount)
         self._require_payee(payee)
         if first_date <= self._today():
             raise ToolError("invalid_date", "The first payment must lie in the future.")
@@ -352,6 +359,7 @@ class Banking(BankingScenario):
             account_id: The account that pays; it must hold the amount.
             amount: Euros; the goal may not be overshot.
         """
+        amount = _euros(amount)
         record = self._require_goal(goal)
         missing = round(record["target"] - record["saved"], 2)
         if amount > missing:
@@ -379,6 +387,7 @@ class Banking(BankingScenario):
             account_id: The account that receives the money.
             amount: Euros; at most what the goal holds.
         """
+        amount = _euros(amount)
         record = self._require_goal(goal)
         account = self.require("accounts", account_id, "account")
         if amount > record["saved"]:

@@ -29,8 +29,9 @@ count_packages() {
     function show(text) { printf(tty ? "\r\033[K  %s" : "  %s\n", text) > "/dev/stderr"; fflush("/dev/stderr") }
     /^(Collecting|Processing|Requirement already satisfied)/ {
       n++
-      sub(/==.*/, "", $0); sub(/^.*[ :\/]/, "", $0)
-      if (tty || n % 25 == 0) show(n " of " total " packages fetched (" $0 ")")
+      name = $1 == "Requirement" ? $4 : $2
+      sub(/==.*/, "", name); sub(/.*\//, "", name)
+      if (tty || n % 25 == 0) show(n " of " total " packages fetched (" name ")")
     }
     /^Installing collected packages/ { show("unpacking " n " packages; this takes a while") }
     END { if (tty) printf "\n" > "/dev/stderr" }
@@ -44,6 +45,34 @@ install_lock() {
   # --no-deps: the lock is the whole truth. --no-compile: what is imported is compiled then, once.
   "$venv/bin/python" -m pip install --no-deps --require-hashes --no-compile --no-input \
     --disable-pip-version-check --progress-bar off -r "$file" | count_packages "$total"
+}
+
+# TORCH=cpu or TORCH=cuda decides; otherwise the machine does.
+choose_torch() {
+  if [ -n "${TORCH:-}" ]; then
+    printf '%s' "$TORCH"
+  elif nvidia-smi -L >/dev/null 2>&1; then
+    printf cuda
+  else
+    printf cpu
+  fi
+}
+
+# pip ranks a wheel whose page states its hash above one in a plain folder, so the lock that accepts both
+# would take the CUDA build from the registry even where a CPU wheel lies at hand: ask for that one first.
+try_cpu_torch() {
+  local answer
+  say "looking for a CPU build of torch"
+  if answer=$("$venv/bin/python" -m pip install --no-deps --require-hashes --no-compile --no-input \
+    --disable-pip-version-check --quiet -r requirements/torch-cpu.lock 2>&1); then
+    return
+  fi
+  if [[ $answer != *"No matching distribution"* ]]; then
+    say "$answer"
+    exit 1
+  fi
+  say "pip finds none, so torch comes with its CUDA libraries (several GB). To spare them, set PIP_FIND_LINKS"
+  say "or PIP_EXTRA_INDEX_URL to where the wheel of requirements/torch-cpu.lock lies."
 }
 
 stamp_of() {
@@ -64,20 +93,19 @@ if [ ! -e "$venv" ]; then
   }
 fi
 
-wanted=$(stamp_of requirements/dev.lock requirements/cuda.lock)
+wanted=$(stamp_of requirements/dev.lock requirements/cuda.lock requirements/torch-cpu.lock)
 full="$venv/.planarena-dev-$wanted"
 mine=$full
 [ "$lock" = core ] && mine="$venv/.planarena-core-$(stamp_of requirements/core.lock)"
 if [ ! -e "$mine" ] && [ ! -e "$full" ]; then  # the dev lock holds the core lock's pins too
   rm -f "$venv"/.planarena-*
+  if [ "$lock" = dev ] && [ "$(choose_torch)" = cpu ]; then
+    try_cpu_torch
+  fi
   install_lock "requirements/$lock.lock"
-  if [ "$lock" = dev ]; then
+  if [ "$lock" = dev ] && [ "$(uname -sm)" = "Linux x86_64" ]; then
     torch=$("$venv/bin/python" -c 'from importlib.metadata import version; print(version("torch"))')
-    if [[ $torch != *+cpu ]] && [ "$(uname -sm)" = "Linux x86_64" ]; then
-      say "torch $torch is a CUDA build; its libraries follow (several GB). A CPU build is taken instead when"
-      say "pip finds one: set PIP_FIND_LINKS or PIP_EXTRA_INDEX_URL to where the wheel of torch $torch+cpu lies."
-      install_lock requirements/cuda.lock
-    fi
+    [[ $torch == *+cpu ]] || install_lock requirements/cuda.lock
   fi
   touch "$mine"
 fi
@@ -87,7 +115,7 @@ if [ ! -e "$project" ]; then
   rm -f "$venv"/.planarena-project-*
   say "installing planarena from this folder"
   "$venv/bin/python" -m pip install --no-deps --no-build-isolation --no-input --disable-pip-version-check \
-    --quiet --editable .
+    --quiet --quiet --editable .
   touch "$project"
 fi
 if [ $((SECONDS - started)) -gt 5 ]; then

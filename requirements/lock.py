@@ -1,4 +1,4 @@
-"""Write the hashed locks: core.lock, dev.lock and cuda.lock, from pyproject.toml (`make lock`).
+"""Write the hashed locks (core, dev, torch-cpu, cuda) from pyproject.toml (`make lock`).
 
 The locks are for Linux on x86-64 with Python 3.11 and name no index: pip's ordinary configuration decides
 where the files come from, the hashes decide which ones are taken.
@@ -6,6 +6,7 @@ where the files come from, the hashes decide which ones are taken.
 - core.lock: what the pipeline and the command line need; no torch.
 - dev.lock: core, every extra and the development tools. `torch` is pinned by its public version and carries
   the hashes of the registry's wheels and of the CPU wheel, so whichever pip finds is accepted.
+- torch-cpu.lock: the CPU wheel alone, which an installation asks for first.
 - cuda.lock: what the registry's torch needs besides; nobody with the CPU wheel installs it.
 """
 
@@ -49,12 +50,13 @@ def main() -> None:
     hashes = {line for entry in (every["torch"], registry["torch"]) for line in _hash_lines(entry)}
     hashes.add(f"    --hash=sha256:{TORCH_CPU_SHA256}")
     every["torch"] = f"torch=={TORCH} \\\n" + " \\\n".join(sorted(hashes)) + "\n"
+    cpu = {"torch": f"torch=={TORCH}+cpu \\\n    --hash=sha256:{TORCH_CPU_SHA256}\n"}
     cuda = {name: entry for name, entry in {**registry, **every}.items() if _is_cuda(name)}
     rest = {name: entry for name, entry in every.items() if not _is_cuda(name)}
     missing = sorted(set(registry) - set(cuda) - set(rest))
     if missing:
         sys.exit(f"the registry's torch needs packages that neither lock would hold: {', '.join(missing)}")
-    for name, pins in (("core", core), ("dev", rest), ("cuda", cuda)):
+    for name, pins in (("core", core), ("dev", rest), ("torch-cpu", cpu), ("cuda", cuda)):
         text = HEADER + "".join(pins[key] for key in sorted(pins))
         (HERE / f"{name}.lock").write_text(text, encoding="utf-8")
         print(f"requirements/{name}.lock: {len(pins)} packages", flush=True)

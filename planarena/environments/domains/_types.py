@@ -1,0 +1,26 @@
+"""Semantic types that several domains share: an output of one domain can be bound to an argument of another."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from planarena.tools.semantics import Semantic
+
+__all__ = [
+    "Address", "Airport", "City", "Count", "Date", "Datetime", "Minutes", "Money", "Percent", "Person", "Rating", "Time",
+    "Title",
+]  # fmt: skip
+
+City = Annotated[str, Semantic("city", surface="name")]
+Airport = Annotated[str, Semantic("airport", surface="name")]
+Address = Annotated[str, Semantic("address", surface="name")]
+Person = Annotated[str, Semantic("person", surface="name")]
+Title = Annotated[str, Semantic("title", surface="name")]
+Date = Annotated[str, Semantic("date", surface="date", pattern=r"^\d{4}-\d\d-\d\d$")]
+Time = Annotated[str, Semantic("time", surface="time", pattern=r"^\d\d:\d\d$")]
+Datetime = Annotated[str, Semantic("datetime", surface="datetime", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d$")]
+Money = Annotated[float, Semantic("money", surface="money", minimum=0)]
+Minutes = Annotated[int, Semantic("minutes", surface="minutes", minimum=0)]
+Percent = Annotated[int, Semantic("percent", surface="percent", minimum=0, maximum=100)]
+Count = Annotated[int, Semantic("count", surface="number", minimum=0)]
+Rating = Annotated[float, Semantic("rating", surface="number", minimum=0, maximum=10)]

@@ -16,6 +16,7 @@ DOMAINS: dict[str, str] = {
     "banking": "Banking",
     "smart_home": "SmartHome",
     "email": "EmailBox",
+    "files": "Files",
 }
 
 

@@ -1,0 +1,133 @@
+"""Making drives: one situation's documents with their history, and everyday ones around them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from random import Random
+
+from planarena.data import load_yaml
+from planarena.environments.environment import Environment, Seed
+from planarena.environments.state import Record
+
+__all__ = ["make_drive"]
+
+_new_id = Environment.new_id
+_SIZES_MB = {
+    "text": (1, 30),
+    "spreadsheet": (1, 60),
+    "presentation": (30, 240),
+    "pdf": (5, 120),
+    "image": (20, 180),
+}
+
+
+def make_drive(rng: Random) -> Seed:
+    """Make a drive, a pure function of `rng`."""
+    texts, people = load_yaml("seeds/files.yaml"), load_yaml("seeds/people.yaml")
+    situation, everyday = rng.choice(texts["situations"]), texts["everyday"]
+    now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), 9, 0)
+    names = [
+        f"{first} {last}"
+        for first, last in zip(rng.sample(people["given"], 7), rng.sample(people["family"], 7), strict=True)
+    ]
+    domain = rng.choice(texts["domains"])
+    address = {name: f"{name.replace(' ', '.').lower()}@{domain}" for name in names}
+    user, team, outsiders = names[0], names[1:5], names[5:]
+    folder_names = [*situation["folders"], *everyday["folders"]]
+    folder_ids = {name: _new_id("fld", name) for name in folder_names}
+    documents: dict[str, Record] = {}
+    versions: dict[str, Record] = {}
+    shares: dict[str, Record] = {}
+
+    def before(hours: int) -> str:
+        return (now - timedelta(hours=hours, minutes=rng.randint(0, 59))).isoformat(timespec="minutes")
+
+    def add(title: str, kind: str, folder: str, owner: str, history: list[tuple[str, str]]) -> Record:
+        """`history`: the authors and notes of the versions, the oldest first."""
+        document_id = _new_id("doc", title, folder)
+        low, high = _SIZES_MB[kind]
+        age = rng.randint(2, 60) + 30 * len(history)
+        for number, (author, note) in enumerate(history, 1):
+            version_id = _new_id("ver", document_id, number)
+            age -= rng.randint(5, 25)
+            versions[version_id] = {
+                "version_id": version_id,
+                "document_id": document_id,
+                "number": number,
+                "saved": before(max(age, 1) + 24),
+                "author": author,
+                "note": note,
+                "size_mb": rng.randint(low, high) / 10,
+            }
+        last = versions[version_id]
+        record = documents[document_id] = {
+            "document_id": document_id,
+            "title": title,
+            "kind": kind,
+            "folder_id": folder_ids[folder],
+            "owner": owner,
+            "modified": last["saved"],
+            "size_mb": last["size_mb"],
+            "tags": sorted(
+                rng.sample(
+                    situation["tags"] if folder in situation["folders"] else everyday["tags"],
+                    rng.randint(1, 2),
+                )
+            ),
+        }
+        return record
+
+    for title, kind, place in situation["documents"]:
+        folder = situation["folders"][place]
+        owner = rng.choice([user, *team[:3]])
+        notes = [everyday["notes"][1], *rng.sample(situation["notes"], rng.randint(1, 3))]
+        document = add(title, kind, folder, owner, [(rng.choice([user, *team]), note) for note in notes])
+        for person in rng.sample([name for name in [user, *team] if name != owner], rng.randint(1, 2)):
+            share_id = _new_id("shr", document["document_id"], address[person])
+            shares[share_id] = {
+                "share_id": share_id,
+                "document_id": document["document_id"],
+                "address": address[person],
+                "role": rng.choice(("viewer", "commenter", "editor")),
+                "granted": before(rng.randint(200, 900)),
+            }
+    for title, kind in rng.sample(everyday["documents"], 7):
+        add(title, kind, rng.choice(everyday["folders"]), user, [(user, rng.choice(everyday["notes"]))])
+    trash: dict[str, Record] = {}
+    for title, kind in rng.sample(everyday["trashed"], 3):
+        notes = [everyday["notes"][1], rng.choice(situation["notes"])]
+        document = add(
+            title, kind, rng.choice(folder_names), user, [(rng.choice([user, *team]), note) for note in notes]
+        )
+        del documents[document["document_id"]]
+        trash_id = _new_id("tra", document["document_id"])
+        trash[trash_id] = {
+            "trash_id": trash_id,
+            "deleted": before(rng.randint(30, 500)),
+            "document": document,
+        }
+
+    kept = [*documents.values(), *(entry["document"] for entry in trash.values())]
+    sizes = [record["size_mb"] for record in kept]
+    # Room for several copies of most documents, yet not for one more of everything.
+    quota = round(sum(sizes) + max(sizes) * rng.uniform(1.2, 2.5))
+    tables: dict[str, dict[str, Record]] = {
+        "folders": {key: {"folder_id": key, "folder": name} for name, key in folder_ids.items()},
+        "documents": documents,
+        "versions": versions,
+        "shares": shares,
+        "trash": trash,
+        "people": {name: {"name": name, "address": address[name]} for name in names},
+        "account": {"quota": {"quota_mb": float(quota)}},
+    }
+    return Seed(
+        tables,
+        situation["title"],
+        situation["description"],
+        {"now": now.isoformat(timespec="minutes"), "user_name": user, "user_address": address[user]},
+        {
+            "topic": situation["title"],
+            "owners": sorted({record["owner"] for record in documents.values()} - {user}) or [user],
+            "guests": [*(address[name] for name in outsiders), address[team[3]]],
+        },
+    )

@@ -24,6 +24,8 @@ def make_mailbox(rng: Random) -> Seed:
     domain = rng.choice(texts["work_domains"])
     address = {name: f"{name.replace(' ', '.').lower()}@{domain}" for name in names}
     user, known, strangers = names[0], names[1:12], names[12:15]
+    # Two of the four people who write most are not in the address book yet.
+    contacts_of = [*known[:2], *known[4:]]
     labels = texts["existing_labels"]
     messages: dict[str, Record] = {}
 
@@ -80,7 +82,7 @@ def make_mailbox(rng: Random) -> Seed:
             "phone": f"+49 30 {rng.randint(1000000, 9999999)}",
             "group": rng.choice(("work", "work", "family", "personal", "supplier")),
         }
-        for name in known
+        for name in contacts_of
     }
     used = sorted({label for message in messages.values() for label in message["labels"]})
     tables: dict[str, dict[str, Record]] = {
@@ -98,6 +100,7 @@ def make_mailbox(rng: Random) -> Seed:
         {
             "topic": situation["title"],
             "people": known[:4],
+            "contacts": [*known[:2], known[4]],
             "strangers": [*strangers[:2], companies[0]["name"]],
             "outside": f"{strangers[2].replace(' ', '.').lower()}@postbox.example",
             "company_address": f"service@{companies[1]['domain']}",

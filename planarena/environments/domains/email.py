@@ -136,8 +136,7 @@ class EmailBox(Environment):
         """
         message = self.require("messages", message_id, "email")
         address = message["sender_address"]
-        if address == self.facts["user_address"]:
-            raise ToolError("own_message", "The sender of this email is the owner of the mailbox.")
+        self._refuse_own(address)
         if self.state.get("contacts", address):
             raise ToolError("already_a_contact", f"{message['sender']} is already in the address book.")
         contact = {"name": message["sender"], "address": address, "phone": "", "group": group}
@@ -152,21 +151,23 @@ class EmailBox(Environment):
             subject: Subject line.
             body: Text of the email.
         """
-        return self._add_draft(to, subject, body, self.new_id("thr", to, subject, body))
+        self._refuse_own(to)
+        thread_id = self.new_id("thr", to, subject, body)
+        return self._add_draft(self.new_id("drf", thread_id), to, subject, body, thread_id)
 
     @tool("create")
     def draft_email_reply(self, message_id: MessageId, body: Text) -> Draft:
-        """Write a reply to the sender of an email and keep it as a draft of the same conversation.
+        """Write a reply to the sender of an email and keep it as a draft; an email has one such draft at a time.
 
         Args:
             message_id: The email that is answered.
             body: Text of the reply.
         """
         message = self.require("messages", message_id, "email")
-        if message["sender_address"] == self.facts["user_address"]:
-            raise ToolError("own_message", "An email of one's own cannot be replied to.")
+        self._refuse_own(message["sender_address"])
         subject = f"Re: {message['subject'].removeprefix('Re: ')}"
-        return self._add_draft(message["sender_address"], subject, body, message["thread_id"])
+        draft_id = self.new_id("drf", message_id)
+        return self._add_draft(draft_id, message["sender_address"], subject, body, message["thread_id"])
 
     @tool("update")
     def attach_file_to_draft(self, draft_id: DraftId, attachment_id: AttachmentId) -> Draft:
@@ -201,7 +202,7 @@ class EmailBox(Environment):
         if send_at is not None and send_at <= self.now:
             raise ToolError("in_the_past", f"{send_at} has passed.")
         status: Literal["sent", "scheduled"] = "sent" if send_at is None else "scheduled"
-        message_id = self.new_id("msg", draft_id)
+        message_id = self.new_id("msg", draft_id, draft["body"])
         message = {
             "message_id": message_id,
             "thread_id": draft["thread_id"],
@@ -263,6 +264,7 @@ class EmailBox(Environment):
             label: Name of the label; it must exist.
         """
         self._require_label(label)
+        self._refuse_own(sender_address)
         filter_id = self.new_id("flt", sender_address, label)
         if self.state.get("filters", filter_id):
             raise ToolError("already_exists", f"Mail from {sender_address} is already filtered to {label}.")
@@ -285,10 +287,13 @@ class EmailBox(Environment):
         if self.state.get("labels", label) is None:
             raise ToolError("no_such_label", f"There is no label named {label}.")
 
-    def _add_draft(self, to: str, subject: str, body: str, thread_id: str) -> Draft:
-        draft_id = self.new_id("drf", to, subject, body, thread_id)
+    def _refuse_own(self, address: str) -> None:
+        if address == self.facts["user_address"]:
+            raise ToolError("own_address", f"{address} is the address of this mailbox itself.")
+
+    def _add_draft(self, draft_id: str, to: str, subject: str, body: str, thread_id: str) -> Draft:
         if self.state.get("drafts", draft_id):
-            raise ToolError("already_exists", "The same draft has already been written.")
+            raise ToolError("already_drafted", "There already is such a draft, which must be sent first.")
         draft = {
             "draft_id": draft_id,
             "thread_id": thread_id,
@@ -298,10 +303,6 @@ class EmailBox(Environment):
             "attachments": [],
         }
         return _draft(self.state.put("drafts", draft_id, draft))
-
-    def _labels(self, rng: Random) -> list[str]:
-        # A new label first: it fails until it has been created, which makes an order that matters.
-        return [rng.choice(self._situation["labels"]), rng.choice(self.story["used_labels"])]
 
     @proposals("search_emails")
     def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
@@ -314,7 +315,7 @@ class EmailBox(Environment):
         if last == 0:
             yield {"folder": "sent"}
         elif last == 1:
-            yield {"label": rng.choice(self._labels(rng))}
+            yield {"label": rng.choice(self.story["used_labels"])}
         else:
             yield {"sender": other, "folder": rng.choice(("inbox", "archive"))}
 
@@ -328,7 +329,7 @@ class EmailBox(Environment):
 
     @proposals("find_email_contact")
     def _propose_contact(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self.story["people"], 2):
+        for name in rng.sample(self.story["contacts"], rng.randint(1, 2)):
             yield {"name": name}
         yield {"name": BOUND}
 
@@ -339,10 +340,9 @@ class EmailBox(Environment):
 
     @proposals("draft_new_email")
     def _propose_draft(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second, third = rng.sample(self._situation["mails"], 3)
+        first, second = rng.sample(self._situation["mails"], 2)
         yield {"to": BOUND, **first}
-        yield {"to": BOUND, **second}
-        yield {"to": self.story["outside"], **third}
+        yield {"to": rng.choice((BOUND, self.story["outside"])), **second}
 
     @proposals("draft_email_reply")
     def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
@@ -366,15 +366,14 @@ class EmailBox(Environment):
 
     @proposals("label_email")
     def _propose_labelling(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for label in self._labels(rng):
-            yield {"label": label}
+        yield {"label": BOUND}
+        yield {"label": rng.choice(self.story["used_labels"])}
 
     @proposals("create_email_filter")
     def _propose_filter(self, rng: Random) -> Iterator[dict[str, Any]]:
-        new, used = self._labels(rng)
-        yield {"sender_address": BOUND, "label": new}
-        yield {"sender_address": BOUND, "label": used}
-        yield {"sender_address": self.story["company_address"], "label": new}
+        yield {"sender_address": BOUND, "label": BOUND}
+        yield {"sender_address": BOUND, "label": rng.choice(self.story["used_labels"])}
+        yield {"sender_address": self.story["company_address"], "label": BOUND}
 
 
 def _latest(messages: list[Record]) -> list[Record]:

@@ -401,8 +401,8 @@ class Files(Environment):
 
     @proposals("change_document_access")
     def _propose_access(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for role in rng.sample(("viewer", "commenter", "editor"), 2):
-            yield {"role": role}
+        # One only: a share changed twice in a request would be a change undone.
+        yield {"role": rng.choice(("viewer", "commenter", "editor"))}
 
     @proposals("tag_document")
     def _propose_tag(self, rng: Random) -> Iterator[dict[str, Any]]:

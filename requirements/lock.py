@@ -66,7 +66,14 @@ def compile_lock(out: Path, inputs: list[str], constraints: Path, *, keep: Path)
     """Run pip-compile and return its entries; pins of the file `keep` stay where they still fit."""
     if keep.exists() and "--upgrade" not in sys.argv:
         out.write_text(keep.read_text(encoding="utf-8"), encoding="utf-8")
-    options = ["--quiet", "--generate-hashes", "--allow-unsafe", "--strip-extras", "--no-header", "--no-annotate"]
+    options = [
+        "--quiet",
+        "--generate-hashes",
+        "--allow-unsafe",
+        "--strip-extras",
+        "--no-header",
+        "--no-annotate",
+    ]
     options += ["--no-emit-index-url", "--no-emit-find-links", "--no-emit-trusted-host", "--no-emit-options"]
     options += ["--constraint", str(constraints), "--output-file", str(out)]
     print(f"resolving {out.name} ...", flush=True)

@@ -62,7 +62,9 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
     known = _CACHE.get(environment)
     if known is None:
         members = {**{k: v for base in reversed(environment.__mro__) for k, v in vars(base).items()}}
-        proposers = {member.__proposes__: member for member in members.values() if hasattr(member, "__proposes__")}
+        proposers = {
+            member.__proposes__: member for member in members.values() if hasattr(member, "__proposes__")
+        }
         known = _CACHE[environment] = {}
         for name, member in members.items():
             effect = getattr(member, "__tool_effect__", None)
@@ -102,7 +104,9 @@ class World:
     def __init__(self, environments: Iterable[type[Environment]], seeds: Iterable[Seed]) -> None:
         pairs = list(zip(environments, seeds, strict=True))
         tables = {
-            f"{environment.domain}.{name}": rows for environment, seed in pairs for name, rows in seed.tables.items()
+            f"{environment.domain}.{name}": rows
+            for environment, seed in pairs
+            for name, rows in seed.tables.items()
         }
         self.store = Store.load(tables)
         self.facts: dict[str, Any] = {}
@@ -137,7 +141,9 @@ class World:
         if operation is None:
             return _failure("schema_error", "unknown_tool", f"There is no tool named {name}.")
         if not operation.validator.is_valid(arguments):
-            return _failure("schema_error", "invalid_arguments", str(operation.validator.first_error(arguments)))
+            return _failure(
+                "schema_error", "invalid_arguments", str(operation.validator.first_error(arguments))
+            )
         mark = store.mark()
         try:
             result = operation.method(self._owners[name], **arguments)

@@ -1,1 +1,7 @@
 """Chunks, ledger, shards, the local runner."""
+
+from __future__ import annotations
+
+from planarena.pipeline.build import DryRun, Progress, build, plan_build
+
+__all__ = ["DryRun", "Progress", "build", "plan_build"]

@@ -14,7 +14,17 @@ import msgspec
 __all__ = ["SURFACES", "Semantic", "strip_annotations"]
 
 Surface = Literal[
-    "plain", "name", "date", "time", "datetime", "money", "number", "percent", "temperature", "minutes", "word"
+    "plain",
+    "name",
+    "date",
+    "time",
+    "datetime",
+    "money",
+    "number",
+    "percent",
+    "temperature",
+    "minutes",
+    "word",
 ]
 SURFACES: tuple[str, ...] = (
     "plain", "name", "date", "time", "datetime", "money", "number", "percent", "temperature", "minutes", "word",

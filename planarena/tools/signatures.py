@@ -6,7 +6,17 @@ import inspect
 import re
 import types
 from collections.abc import Callable
-from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from planarena.errors import SchemaError
 from planarena.tools.semantics import Semantic
@@ -120,7 +130,9 @@ def input_schema(function: Callable[..., Any]) -> dict[str, Any]:
             annotation = _without_none(annotation)
         schema = _schema_of(annotation, where)
         if name not in descriptions:
-            raise SchemaError("the argument is not described", where=where, fix="add it to the docstring's Args")
+            raise SchemaError(
+                "the argument is not described", where=where, fix="add it to the docstring's Args"
+            )
         schema = {**schema, "description": descriptions[name]}
         if not optional:
             required.append(name)

@@ -59,7 +59,9 @@ class Tool(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def tool_id(self) -> str:
         """The content id: what the tool is called and takes, not where it was found."""
-        return content_id("tool", self.namespace, self.name, self.description, self.input_schema, self.output_schema)
+        return content_id(
+            "tool", self.namespace, self.name, self.description, self.input_schema, self.output_schema
+        )
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, Any]]:

@@ -30,7 +30,9 @@ def check_schema(schema: Any, where: str) -> None:
     """
     if not isinstance(schema, dict | bool):
         raise SchemaError(
-            f"a schema must be a JSON object, not {type(schema).__name__}", where=where, fix='write {"type": "object", ...}'
+            f"a schema must be a JSON object, not {type(schema).__name__}",
+            where=where,
+            fix='write {"type": "object", ...}',
         )
     stack: list[tuple[Any, int, str, bool]] = [(schema, 0, "", True)]
     nodes = 0
@@ -38,7 +40,9 @@ def check_schema(schema: Any, where: str) -> None:
         item, depth, pointer, is_schema = stack.pop()
         nodes += 1
         if depth > MAX_SCHEMA_DEPTH:
-            raise SchemaError(f"nested deeper than {MAX_SCHEMA_DEPTH}", where=where + pointer, fix="use $defs and $ref")
+            raise SchemaError(
+                f"nested deeper than {MAX_SCHEMA_DEPTH}", where=where + pointer, fix="use $defs and $ref"
+            )
         if nodes > MAX_SCHEMA_NODES:
             raise SchemaError(f"more than {MAX_SCHEMA_NODES} values", where=where, fix="split the tool")
         if isinstance(item, dict):
@@ -46,13 +50,23 @@ def check_schema(schema: Any, where: str) -> None:
                 _check_references(item, where + pointer)
             for key, value in item.items():
                 # Under "properties" and the like the keys are names: there a "$ref" is a property.
-                names = is_schema and key in {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+                names = is_schema and key in {
+                    "properties",
+                    "patternProperties",
+                    "$defs",
+                    "definitions",
+                    "dependentSchemas",
+                }
                 if names and isinstance(value, dict):
-                    stack.extend((child, depth + 2, f"{pointer}/{key}/{name}", True) for name, child in value.items())
+                    stack.extend(
+                        (child, depth + 2, f"{pointer}/{key}/{name}", True) for name, child in value.items()
+                    )
                 elif not (is_schema and key in _DATA):
                     stack.append((value, depth + 1, f"{pointer}/{key}", is_schema))
         elif isinstance(item, list):
-            stack.extend((child, depth + 1, f"{pointer}/{place}", is_schema) for place, child in enumerate(item))
+            stack.extend(
+                (child, depth + 1, f"{pointer}/{place}", is_schema) for place, child in enumerate(item)
+            )
 
 
 def _check_references(item: dict[str, Any], where: str) -> None:
@@ -66,7 +80,11 @@ def _check_references(item: dict[str, Any], where: str) -> None:
             )
     for keyword in ("$id", "id", "$schema"):
         target = item.get(keyword)
-        if keyword != "$schema" and isinstance(target, str) and re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", target):
+        if (
+            keyword != "$schema"
+            and isinstance(target, str)
+            and re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", target)
+        ):
             raise SchemaError(
                 f"{keyword} gives the schema a base address: {target[:120]!r}",
                 where=where,
@@ -98,7 +116,9 @@ class SchemaValidator:
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise SchemaError(
-                f"the schema does not compile: {reason}", where=where, fix="correct it; `planarena tools check FILE` shows all"
+                f"the schema does not compile: {reason}",
+                where=where,
+                fix="correct it; `planarena tools check FILE` shows all",
             ) from error
         self._schema = schema
         self._fast = fast
@@ -110,7 +130,10 @@ class SchemaValidator:
         from jsonschema import Draft202012Validator
 
         validator = Draft202012Validator(self._schema, registry=_empty_registry())
-        errors = sorted(validator.iter_errors(instance), key=lambda error: (list(map(str, error.absolute_path)), error.message))
+        errors = sorted(
+            validator.iter_errors(instance),
+            key=lambda error: (list(map(str, error.absolute_path)), error.message),
+        )
         if not errors:
             return None
         path = "/".join(map(str, errors[0].absolute_path))

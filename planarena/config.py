@@ -1,0 +1,256 @@
+"""Strict frozen configuration from defaults, presets, YAML and `--set key=value`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from planarena.errors import ConfigError
+
+__all__ = ["PRESETS", "BuildConfig", "CompositionConfig", "ExecutionConfig", "load_config", "parse_settings"]
+
+_T = TypeVar("_T")
+
+
+class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How atoms become tasks (paper 000 section 3.1; limits kept apart as the pipeline specification decides).
+
+    Attributes:
+        max_actions: Most actions of a task, N <= 7 [paper].
+        max_depth: Most levels of composition, M <= 11 [paper].
+        budget: Candidates tried per scenario before composition stops [ours].
+        per_scenario: Most tasks kept per scenario [ours].
+        length_mix: Weights of the lengths 1..max_actions among the tasks kept; missing ones count 0 [ours].
+        tools: Fewest and most tools that a scenario offers [ours].
+    """
+
+    max_actions: int = 7
+    max_depth: int = 11
+    budget: int = 150
+    per_scenario: int = 24
+    length_mix: tuple[float, ...] = (0.08, 0.16, 0.18, 0.18, 0.16, 0.13, 0.11)
+    tools: tuple[int, int] = (6, 10)
+
+    def __post_init__(self) -> None:
+        _require(
+            1 <= self.max_actions <= 12, "composition.max_actions", self.max_actions, "a number from 1 to 12"
+        )
+        _require(1 <= self.max_depth <= 32, "composition.max_depth", self.max_depth, "a number from 1 to 32")
+        _require(self.budget >= 1, "composition.budget", self.budget, "a number of at least 1")
+        _require(
+            self.per_scenario >= 1, "composition.per_scenario", self.per_scenario, "a number of at least 1"
+        )
+        mix = self.length_mix[: self.max_actions]
+        good = all(0 <= weight < float("inf") for weight in self.length_mix) and sum(mix) > 0
+        _require(
+            good, "composition.length_mix", list(self.length_mix), "weights >= 0, one a length, not all 0"
+        )
+        _require(
+            1 <= self.tools[0] <= self.tools[1],
+            "composition.tools",
+            list(self.tools),
+            "two numbers, the lower first",
+        )
+
+
+class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a build runs; nothing here changes what it makes.
+
+    Attributes:
+        workers: Worker processes; 0 takes one per core.
+        extend: Go on with a finished run up to a higher `trajectories`.
+        fresh: Throw an earlier run in the same folder away.
+        retry_failed: Try quarantined scenarios again.
+        max_error_rate: The share of quarantined scenarios above which the run counts as failed.
+    """
+
+    workers: int = 0
+    extend: bool = False
+    fresh: bool = False
+    retry_failed: bool = False
+    max_error_rate: float = 0.02
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.workers <= 1024, "execution.workers", self.workers, "a number from 0 to 1024")
+        _require(
+            0 <= self.max_error_rate <= 1,
+            "execution.max_error_rate",
+            self.max_error_rate,
+            "a share from 0 to 1",
+        )
+
+
+class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A build: what goes in, how much, and where it goes.
+
+    Attributes:
+        out: The run directory.
+        sources: Tool sources, as on the command line.
+        trajectories: Gold trajectories to accept; contrastive ones come on top.
+        scenarios: Most scenarios to draw; 0 draws as many as `trajectories` needs.
+        chunk_scenarios: Scenarios in one chunk: the unit of resume and one shard per table.
+        seed: Of everything random.
+        composition: How atoms become tasks.
+        execution: How the build runs.
+    """
+
+    out: str = ""
+    sources: tuple[str, ...] = ("builtin",)
+    trajectories: int = 600
+    scenarios: int = 0
+    chunk_scenarios: int = 16
+    seed: int = 0
+    composition: CompositionConfig = msgspec.field(default_factory=CompositionConfig)
+    execution: ExecutionConfig = msgspec.field(default_factory=ExecutionConfig)
+
+    def __post_init__(self) -> None:
+        _require(self.trajectories >= 1, "trajectories", self.trajectories, "a number of at least 1")
+        _require(self.scenarios >= 0, "scenarios", self.scenarios, "0 (as many as needed) or more")
+        _require(
+            1 <= self.chunk_scenarios <= 4096,
+            "chunk_scenarios",
+            self.chunk_scenarios,
+            "a number from 1 to 4096",
+        )
+        _require(-(2**63) <= self.seed < 2**63, "seed", self.seed, "a 64-bit integer")
+        _require(bool(self.sources), "sources", [], "at least one source, as builtin")
+
+    def identity(self) -> dict[str, Any]:
+        """Return what makes two runs the same work: all but the folder, the size and the way of running."""
+        fields: dict[str, Any] = msgspec.to_builtins(self)
+        for name in ("out", "trajectories", "execution"):
+            del fields[name]
+        return fields
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "demo": {"trajectories": 600},
+}
+
+
+def _require(good: bool, key: str, value: Any, wanted: str) -> None:
+    if not good:
+        raise ConfigError(f"{value!r} is out of range", where=key, fix=f"give {wanted}")
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Turn `["composition.budget=50", ...]` into nested dictionaries; values are YAML.
+
+    Raises:
+        ConfigError: A setting without `=`, or a value that is not YAML.
+    """
+    import yaml
+
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, sign, text = setting.partition("=")
+        if not sign or not key.strip():
+            raise ConfigError(
+                f"{setting!r} is not key=value", where="--set", fix="write --set composition.budget=50"
+            )
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ConfigError(
+                f"the value of {key} is not YAML: {text!r}", where="--set", fix="quote it"
+            ) from error
+        target = found
+        *parents, last = key.strip().split(".")
+        for parent in parents:
+            target = target.setdefault(parent, {})
+            if not isinstance(target, dict):
+                raise ConfigError(
+                    f"{key} sets a part of a value set before", where="--set", fix="set one of the two"
+                )
+        target[last] = value
+    return found
+
+
+def _merge(base: dict[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in top.items():
+        below = merged.get(key)
+        merged[key] = _merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _check_keys(kind: Any, values: Mapping[str, Any], where: str, prefix: str = "") -> None:
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for key, value in values.items():
+        if key not in fields:
+            near = get_close_matches(str(key), fields, n=1, cutoff=0.5)
+            fix = (
+                f"did you mean {prefix}{near[0]}?"
+                if near
+                else f"one of: {', '.join(prefix + name for name in fields)}"
+            )
+            raise ConfigError(f"unknown key {prefix}{key}", where=where, fix=fix)
+        inner = fields[key].type
+        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+            if not isinstance(value, dict):
+                raise ConfigError(
+                    f"{prefix}{key} must be a mapping", where=where, fix=f"write {prefix}{key}.NAME=value"
+                )
+            _check_keys(inner, value, where, f"{prefix}{key}.")
+
+
+def load_config(
+    kind: type[_T],
+    *,
+    file: Path | None = None,
+    preset: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any],
+) -> _T:
+    """Build a configuration: defaults, then the preset, then the file, then `values`.
+
+    Args:
+        kind: A frozen msgspec struct.
+        file: A YAML file, or None.
+        preset: Values that a preset sets, or None.
+        values: What the command line or the caller sets; nested dictionaries.
+
+    Returns:
+        The checked configuration.
+
+    Raises:
+        ConfigError: An unreadable file, an unknown key (the nearest is named), a value of the wrong type or range.
+    """
+    merged: dict[str, Any] = dict(preset or {})
+    if file is not None:
+        read = _read_yaml(file)
+        _check_keys(kind, read, str(file))
+        merged = _merge(merged, read)
+    _check_keys(kind, values, "options")
+    merged = _merge(merged, values)
+    try:
+        return msgspec.convert(merged, kind)
+    except msgspec.ValidationError as error:
+        cause = error.__cause__
+        if isinstance(cause, ConfigError):
+            raise cause from None
+        text = str(error)
+        what, _, path = text.partition(" - at `$")
+        raise ConfigError(what, where=path.strip("`.") or "configuration", fix="correct the value") from error
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        read = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise ConfigError(
+            f"cannot be read: {error.strerror}", where=str(file), fix="check the path"
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        line = str(error).splitlines()[0]
+        raise ConfigError(f"is not YAML: {line}", where=str(file), fix="correct the file") from error
+    if read is None:
+        return {}
+    if not isinstance(read, dict):
+        raise ConfigError("holds no mapping", where=str(file), fix="write key: value lines")
+    return read

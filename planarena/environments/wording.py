@@ -1,0 +1,110 @@
+"""The words of an environment: how users ask for its tools, what answers report, how values are referred to.
+
+The files are resources (`data/wording/DOMAIN.yaml`). Two parts of them steer execution too: `outputs` (what
+a final answer reports, hence what a goal requires) and the pointers of `refer` (what can be bound).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from planarena.data import read_bytes
+from planarena.environments.environment import Environment
+from planarena.environments.world import operations
+from planarena.errors import SchemaError
+
+__all__ = ["Offer", "Reference", "ToolWording", "load_wording", "offers", "parse_pointer", "schema_at"]
+
+Path = tuple[str | int, ...]
+
+
+class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a user refers to a value: `short` right after its producer, `full` anywhere."""
+
+    short: tuple[str, ...]
+    full: tuple[str, ...]
+
+
+class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The words of one tool; see the docstring of `planarena.generate.clauses` for the template language."""
+
+    ask: tuple[str, ...]
+    plan: tuple[str, ...]
+    outputs: tuple[str, ...]
+    report: tuple[str, ...]
+    refer: dict[str, Reference] = {}
+    values: dict[str, dict[Any, str]] = {}
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    domain: str
+    tools: dict[str, ToolWording]
+
+
+class Offer(NamedTuple):
+    """A value that a tool's result offers for binding.
+
+    Attributes:
+        pointer: JSON pointer into the result.
+        path: The pointer, split.
+        semantic: The semantic type of the value.
+        hidden: Whether a user cannot know it.
+    """
+
+    pointer: str
+    path: Path
+    semantic: str
+    hidden: bool
+
+
+@cache
+def load_wording(domain: str) -> dict[str, ToolWording]:
+    """Return the wording of a domain's tools by wire name.
+
+    Raises:
+        SchemaError: The file does not fit `ToolWording`.
+    """
+    name = f"wording/{domain}.yaml"
+    try:
+        return msgspec.yaml.decode(read_bytes(name), type=_File).tools
+    except msgspec.ValidationError as error:
+        raise SchemaError(str(error), where=f"data/{name}", fix="correct the wording file") from error
+
+
+@cache
+def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
+    """Return for each tool of an environment what its result offers for binding."""
+    wording = load_wording(environment.domain)
+    found: dict[str, tuple[Offer, ...]] = {}
+    for name, operation in operations(environment).items():
+        entries = []
+        for pointer in wording[name].refer:
+            path = parse_pointer(pointer)
+            schema = schema_at(operation.tool.output_schema, path)
+            if schema is None or "x-semantic" not in schema:
+                raise SchemaError(
+                    f"refer names {pointer}, which has no semantic type in the result",
+                    where=f"data/wording/{environment.domain}.yaml: {name}",
+                    fix="annotate the result's field with Semantic, or remove the entry",
+                )
+            entries.append(Offer(pointer, path, schema["x-semantic"], bool(schema.get("x-hidden"))))
+        found[name] = tuple(entries)
+    return found
+
+
+def parse_pointer(pointer: str) -> Path:
+    """Split a JSON pointer (RFC 6901); digits become list indexes."""
+    words = [word.replace("~1", "/").replace("~0", "~") for word in pointer.split("/")[1:]]
+    return tuple(int(word) if word.isdigit() else word for word in words)
+
+
+def schema_at(schema: Any, path: Path) -> dict[str, Any] | None:
+    """Return the schema of the value at a path, or None."""
+    for word in path:
+        if not isinstance(schema, dict):
+            return None
+        schema = schema.get("items") if isinstance(word, int) else schema.get("properties", {}).get(word)
+    return schema if isinstance(schema, dict) else None

@@ -1,0 +1,100 @@
+"""The only loop that acts in an environment: building, training and evaluation all call it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from planarena.environments.state import Footprint
+from planarena.environments.world import Outcome
+from planarena.records.canonical import canonical_bytes
+from planarena.tasks.atoms import Call, fill
+
+__all__ = ["Backend", "Episode", "Taken"]
+
+_UNBOUND = {"code": "unbound", "message": "A value that an earlier step should have produced is missing."}
+_UNBOUND_OUTCOME = Outcome("schema_error", None, _UNBOUND, canonical_bytes(_UNBOUND))
+
+
+class Backend(Protocol):
+    """What can execute calls and go back to an earlier state (design section 6: `snapshot`)."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Execute one call; failures are outcomes."""
+
+    def footprint(self) -> Footprint:
+        """Return what the last call read and wrote."""
+
+    def mark(self) -> int:
+        """Return a point to roll back to."""
+
+    def rollback(self, mark: int) -> None:
+        """Undo every call since `mark`."""
+
+    def digest(self) -> str:
+        """Return the hash of the state."""
+
+
+class Taken(NamedTuple):
+    """A call that was made."""
+
+    tool: str
+    arguments: dict[str, Any]
+    outcome: Outcome
+    state_before: str
+    state_after: str
+
+
+class Episode:
+    """One pass through a backend from its present state, with the observations made so far.
+
+    Two ways to act: `act` makes any call (a policy's), `perform` makes a numbered step of a program
+    whose arguments may come from the observations of earlier steps.
+
+    Args:
+        backend: The world.
+        program: The calls that `perform` refers to; empty for a policy.
+
+    Attributes:
+        results: By step of the program: the result, or None if it did not run or failed.
+    """
+
+    __slots__ = ("_program", "backend", "results")
+
+    def __init__(self, backend: Backend, program: Sequence[Call] = ()) -> None:
+        self.backend = backend
+        self._program = program
+        self.results: list[Any] = [None] * len(program)
+
+    def act(self, tool: str, arguments: dict[str, Any]) -> Taken:
+        """Make a call and keep its before and after."""
+        before = self.backend.digest()
+        outcome = self.backend.call(tool, arguments)
+        return Taken(tool, arguments, outcome, before, self.backend.digest())
+
+    def perform(self, step: int) -> Outcome:
+        """Make a step of the program; a missing bound value is a `schema_error` with code `unbound`."""
+        call = self._program[step]
+        arguments = fill(call, self.results)
+        outcome = _UNBOUND_OUTCOME if arguments is None else self.backend.call(call.tool, arguments)
+        self.results[step] = outcome.result
+        return outcome
+
+    def perform_fully(self, step: int) -> Taken:
+        """Make a step of the program and keep its arguments, before and after."""
+        call = self._program[step]
+        arguments = fill(call, self.results)
+        if arguments is None:
+            digest = self.backend.digest()
+            return Taken(call.tool, {}, _UNBOUND_OUTCOME, digest, digest)
+        taken = self.act(call.tool, arguments)
+        self.results[step] = taken.outcome.result
+        return taken
+
+    def perform_all(self, steps: Sequence[int]) -> list[Outcome]:
+        """Make several steps in the order given."""
+        return [self.perform(step) for step in steps]
+
+    def forget(self) -> None:
+        """Forget the observations; the backend is the caller's to roll back."""
+        self.results = [None] * len(self._program)

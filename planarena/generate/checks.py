@@ -1,0 +1,95 @@
+"""Query checks: every value a call needs is stated or known, and nothing that a user could not know is said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from planarena.generate.clauses import Said, StepWords
+
+__all__ = ["QueryFault", "check_query"]
+
+
+class QueryFault(Exception):
+    """A query that must not be used.
+
+    Args:
+        reason: A stable word.
+        detail: The evidence.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason, self.detail = reason, detail
+
+
+def check_query(
+    text: str,
+    steps: Sequence[StepWords],
+    said: Iterable[Said],
+    facts: Mapping[str, Any],
+    tool_names: Iterable[str],
+) -> dict[str, Any]:
+    """Check a query against the task that it asks for.
+
+    Args:
+        text: All user turns.
+        steps: The task's steps.
+        said: Where the generator says that it stated each literal; believed only if the text holds it.
+        facts: The context.
+        tool_names: Names that must not appear.
+
+    Returns:
+        The passed checks and, under `grounded`, for each `step/argument` one of `query`, `context` or `step N`.
+
+    Raises:
+        QueryFault: `ungrounded`, `tool_name`, `hidden_value` or `leftover_template`.
+    """
+    if "{" in text or "}" in text:
+        raise QueryFault("leftover_template", text)
+    stated: dict[tuple[int, str], str] = {}
+    for one in said:
+        if _holds(text, one.text):
+            stated[one.step, one.argument] = one.text
+    known = {repr(value) for value in facts.values()}
+    grounded: dict[str, str] = {}
+    for step in steps:
+        for argument, value in step.arguments.items():
+            place = f"{step.number}/{argument}"
+            if argument in step.bound:
+                grounded[place] = f"step {step.bound[argument][0]}"
+                _refuse_hidden(text, step, argument, value)
+            elif (step.number, argument) in stated:
+                grounded[place] = "query"
+            elif repr(value) in known:
+                grounded[place] = "context"
+            else:
+                raise QueryFault(
+                    "ungrounded", f"step {step.number}: {argument} = {value!r} is not in the query"
+                )
+    for name in tool_names:
+        if "_" in name and name in text:
+            raise QueryFault("tool_name", name)
+    return {"grounded": grounded, "no_hidden_values": True, "no_tool_names": True}
+
+
+def _holds(text: str, phrase: str) -> bool:
+    """Say whether the phrase stands in the text as whole words: "€12" is not said by "€120"."""
+    start = text.find(phrase)
+    while start >= 0:
+        end = start + len(phrase)
+        before = text[start - 1] if start else " "
+        after = text[end : end + 2]
+        joined = phrase[:1].isalnum() and before.isalnum()
+        runs_on = phrase[-1:].isalnum() and (after[:1].isalnum() or re.match(r"[.,:]\d", after) is not None)
+        if not joined and not runs_on:
+            return True
+        start = text.find(phrase, start + 1)
+    return False
+
+
+def _refuse_hidden(text: str, step: StepWords, argument: str, value: Any) -> None:
+    schema = step.operation.tool.parameters[argument]
+    if schema.get("x-hidden") and isinstance(value, str) and value in text:
+        raise QueryFault("hidden_value", f"step {step.number}: {argument}")

@@ -1,0 +1,405 @@
+"""`build`: chunks through the phases, in parallel, resumable, with the same bytes however it is run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from planarena.config import BuildConfig
+from planarena.environments import operations
+from planarena.environments.domains import load_domain
+from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
+from planarena.pipeline.finish import tool_row
+from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, phase_keys
+from planarena.pipeline.ledger import FinishedChunk, Ledger
+from planarena.pipeline.outputs import write_outputs
+from planarena.pipeline.pool import JobFailed, Pool
+from planarena.pipeline.scenarios import domains_of
+from planarena.quality import Chooser
+from planarena.records.canonical import content_id
+from planarena.records.run import Run
+from planarena.records.shards import write_shard
+from planarena.records.tables import FORMAT_VERSION
+
+__all__ = ["DryRun", "Progress", "build", "plan_build"]
+
+LEDGER = "ledger.sqlite"
+# Chunks without a single accepted trajectory after which a build ends: the sources are spent.
+_MOST_BARREN = 20
+
+
+class Progress(NamedTuple):
+    """How far a build is: accepted and wanted gold trajectories, and finished chunks."""
+
+    accepted: int
+    wanted: int
+    chunks: int
+
+
+class DryRun(NamedTuple):
+    """What a build would do.
+
+    Attributes:
+        domains: The environments.
+        tools: Number of tools.
+        expected_scenarios: About how many scenarios it would draw.
+        llm_calls: Calls to models; 0 for the offline generator.
+    """
+
+    domains: tuple[str, ...]
+    tools: int
+    wanted: int
+    expected_scenarios: int
+    expected_chunks: int
+    llm_calls: int
+
+
+def plan_build(config: BuildConfig) -> DryRun:
+    """Say what a build would do, without doing it.
+
+    Raises:
+        UserError: As `build`.
+    """
+    domains = domains_of(config.sources)
+    tools = sum(len(operations(load_domain(domain))) for domain in domains)
+    # Four fifths: composition rarely fills every scenario to the brim.
+    scenarios = -(-config.trajectories * 5 // (config.composition.per_scenario * 4))
+    if config.scenarios:
+        scenarios = min(scenarios, config.scenarios)
+    return DryRun(domains, tools, config.trajectories, scenarios, -(-scenarios // config.chunk_scenarios), 0)
+
+
+def build(config: BuildConfig, progress: Callable[[Progress], None] | None = None) -> Run:
+    """Build a dataset: tools -> composed, executed, proven trajectories -> tables, card and report.
+
+    A finished run with the same configuration is left as it is, byte for byte, and nothing is executed; an
+    interrupted one goes on.
+
+    Args:
+        config: What to build, and where (`config.out`).
+        progress: Called after every finished chunk.
+
+    Returns:
+        The run.
+
+    Raises:
+        UserError: A bad source, an output folder that does not fit, no space.
+        Interrupted: Ctrl-C; the same call goes on.
+        PlanArenaError: More scenarios failed than `execution.max_error_rate` allows.
+    """
+    domains_of(config.sources)
+    keys = phase_keys(config)
+    root = _open_folder(config)
+    try:
+        ledger = Ledger(root / LEDGER)
+        try:
+            return _Build(config, keys, root, ledger, progress).run()
+        finally:
+            ledger.close()
+    except KeyboardInterrupt:
+        raise Interrupted(f"stopped; run the same command again to go on ({root})") from None
+    except OSError as error:
+        raise _storage_error(error, root) from error
+
+
+def _storage_error(error: OSError, root: Path) -> UserError:
+    return _storage_fault(error.errno, str(error), root)
+
+
+def _storage_fault(number: int | None, text: str, root: Path) -> UserError:
+    again = "then run the same command again: what is done is kept"
+    if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return UserError("no space left", where=str(root), fix=f"free some space, {again}")
+    if number in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return UserError(
+            "cannot be written", where=str(root), fix=f"give a folder that you may write to, {again}"
+        )
+    return UserError(text, where=str(root), fix=f"mend it, {again}")
+
+
+def _open_folder(config: BuildConfig) -> Path:
+    if not config.out:
+        raise UserError("no output folder", where="--out", fix="give one, as --out runs/first")
+    root = Path(config.out)
+    if root.exists() and not root.is_dir():
+        raise RunError("is a file", where=str(root), fix="give a folder as --out")
+    if root.is_dir() and any(root.iterdir()) and not (root / LEDGER).is_file():
+        raise RunError(
+            "holds files, but no planarena run", where=str(root), fix="give an empty or new folder as --out"
+        )
+    if config.execution.fresh and (root / LEDGER).is_file():
+        _clear(root)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        probe = root / f".probe.{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise _storage_error(error, root) from error
+    return root
+
+
+def _clear(root: Path) -> None:
+    for name in ("tables", "work"):
+        shutil.rmtree(root / name, ignore_errors=True)
+    for name in ("run.json", "README.md", "report.html", LEDGER, f"{LEDGER}-journal"):
+        (root / name).unlink(missing_ok=True)
+
+
+class _Build:
+    """One call of `build`."""
+
+    def __init__(
+        self,
+        config: BuildConfig,
+        keys: PhaseKeys,
+        root: Path,
+        ledger: Ledger,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.config, self.keys, self.root, self.ledger = config, keys, root, ledger
+        self.progress = progress or (lambda _: None)
+        self.chooser = Chooser(config.trajectories)
+        self.workers = config.execution.workers or os.cpu_count() or 1
+        self.produced: dict[int, ProduceReply] = {}
+        self.next_chunk = 0  # the next to be decided on
+        self.submitted = 0  # the next to be produced
+        self.finished = 0
+        self.barren = 0
+        self.pending: dict[int, tuple[str, ProduceReply]] = {}
+
+    def run(self) -> Run:
+        """Do it."""
+        if not self.ledger.lock():
+            raise RunError(
+                "another process is building here",
+                where=str(self.root),
+                fix="wait for it, or give another --out",
+            )
+        self._check_identity()
+        self._write_tools()
+        self._resume()
+        pool = Pool(self.workers, self.root, self.config, self.keys)
+        try:
+            self._submit(pool)
+            for job, reply in pool.replies():
+                if isinstance(reply, JobFailed):
+                    self._fail(job, reply)
+                elif isinstance(reply, ProduceReply):
+                    self.produced[job.chunk] = reply
+                    self.ledger.note_attempt(
+                        job.chunk, job.kind, reply.executed, reply.cpu_seconds, reply.wall_seconds
+                    )
+                    self._decide(pool)
+                else:
+                    self._record(job, reply)
+                self._submit(pool)
+        finally:
+            pool.close()
+        self._drop_rest()
+        counts: Counter[str] = Counter()
+        for part in self.ledger.counts():
+            counts.update(part)
+        quarantined = self.ledger.quarantined()
+        write_outputs(
+            self.root,
+            self.config,
+            counts=dict(sorted(counts.items())),
+            shapes=len(self.chooser.shapes),
+            stop_reason=self._stop_reason(),
+            quarantined=[(scenario, error) for scenario, _, _, error, _ in quarantined],
+        )
+        self.ledger.put("complete", True)
+        self._check_error_rate(len(quarantined), counts["scenarios"])
+        return Run.open(self.root)
+
+    # -- identity ------------------------------------------------------------------------------
+
+    def _check_identity(self) -> None:
+        mine = {"format_version": FORMAT_VERSION, "config": self.config.identity()}
+        stored = self.ledger.get("identity")
+        if stored is None:
+            self.ledger.put("identity", mine)
+            self.ledger.put("trajectories", self.config.trajectories)
+            return
+        if stored["format_version"] != FORMAT_VERSION:
+            raise RunError(
+                f"was written in format version {stored['format_version']}, this planarena writes {FORMAT_VERSION}",
+                where=str(self.root),
+                fix="give another --out, or --fresh to build it anew",
+            )
+        differing = _differences(stored["config"], _plain(mine["config"]))
+        if differing:
+            raise RunError(
+                f"holds a run with another configuration: {'; '.join(differing[:4])}",
+                where=str(self.root),
+                fix="give another --out, the same options, or --fresh to throw it away",
+            )
+        before = self.ledger.get("trajectories")
+        if self.config.trajectories < before:
+            raise RunError(
+                f"holds a run of {before} trajectories, more than the {self.config.trajectories} asked for",
+                where=str(self.root),
+                fix="give another --out, or --fresh to throw it away",
+            )
+        if self.config.trajectories > before:
+            if not self.config.execution.extend:
+                raise RunError(
+                    f"holds a run of {before} trajectories, {self.config.trajectories} are asked for",
+                    where=str(self.root),
+                    fix="add --extend to go on with it, or give another --out",
+                )
+            self.ledger.put("trajectories", self.config.trajectories)
+
+    def _write_tools(self) -> None:
+        rows = [
+            tool_row(operation.tool)
+            for domain in domains_of(self.config.sources)
+            for operation in operations(load_domain(domain)).values()
+        ]
+        key = content_id("tools", [row.tool_id for row in rows], self.keys.quality)
+        path = self.root / "tables/tools/00000.parquet"
+        if self.ledger.get("tools") != key or not path.is_file():
+            write_shard(self.root, "tools", "00000", rows)
+            self.ledger.put("tools", key)
+
+    # -- resume --------------------------------------------------------------------------------
+
+    def _resume(self) -> None:
+        """Take over the finished chunks whose inputs, decision and files are as they would be now."""
+        again = set()
+        if self.config.execution.retry_failed:
+            again = {chunk for _, chunk, _, _, _ in self.ledger.quarantined()}
+        while not self.chooser.full and not self._spent():
+            done = self.ledger.finished(self.next_chunk)
+            if done is None or done.chunk in again:
+                break
+            trial = self.chooser.choose(done.tasks, done.shapes)
+            if done.key != self._quality_key(done.chunk, trial) or not self._intact(done):
+                # The choice has moved on already; it is made again from the start, up to this chunk.
+                self._rewind(done.chunk)
+                break
+            self._after_choice(done.counts.get("gold", 0))
+            self.next_chunk += 1
+            self.finished += 1
+        self.submitted = self.next_chunk
+        self.again = again
+
+    def _rewind(self, chunk: int) -> None:
+        self.chooser = Chooser(self.config.trajectories)
+        self.barren = 0
+        for earlier in range(chunk):
+            done = self.ledger.finished(earlier)
+            assert done is not None
+            self.chooser.choose(done.tasks, done.shapes)
+            self._after_choice(done.counts.get("gold", 0))
+
+    def _intact(self, done: FinishedChunk) -> bool:
+        for shard in done.shards:
+            try:
+                if (self.root / shard.path).stat().st_size != shard.size:
+                    return False
+            except FileNotFoundError:
+                return False
+        return True
+
+    def _quality_key(self, chunk: int, decisions: bytes) -> str:
+        return content_id("chunk", self.keys.quality, chunk, decisions.hex())
+
+    # -- work ----------------------------------------------------------------------------------
+
+    def _last_chunk(self) -> int | None:
+        if not self.config.scenarios:
+            return None
+        return -(-self.config.scenarios // self.config.chunk_scenarios)
+
+    def _spent(self) -> bool:
+        last = self._last_chunk()
+        return self.barren >= _MOST_BARREN or (last is not None and self.next_chunk >= last)
+
+    def _submit(self, pool: Pool) -> None:
+        """Keep workers busy, but produce no more chunks than are likely to be needed."""
+        last = self._last_chunk()
+        while not self.chooser.full and not self._spent() and len(pool) < 2 * self.workers:
+            if last is not None and self.submitted >= last:
+                return
+            ahead = self.submitted - self.next_chunk
+            if ahead > 0 and self.next_chunk > 0:
+                average = self.chooser.accepted / self.next_chunk
+                if self.chooser.accepted + ahead * average >= self.config.trajectories:
+                    return
+            pool.put(Job("produce", self.submitted, again=self.submitted in self.again))
+            self.submitted += 1
+
+    def _after_choice(self, gold: int) -> None:
+        self.barren = 0 if gold else self.barren + 1
+
+    def _decide(self, pool: Pool) -> None:
+        """Decide on every chunk whose turn it is, and have its rows written."""
+        while self.next_chunk in self.produced and not self.chooser.full and not self._spent():
+            reply = self.produced.pop(self.next_chunk)
+            before = self.chooser.accepted
+            decisions = self.chooser.choose(reply.keys.tasks, reply.keys.shapes)
+            self._after_choice(self.chooser.accepted - before)
+            self.pending[self.next_chunk] = self._quality_key(self.next_chunk, decisions), reply
+            pool.put(Job("finish", self.next_chunk, decisions), first=True)
+            self.next_chunk += 1
+        if self.chooser.full or self._spent():
+            pool.drop_waiting_of("produce")
+
+    def _record(self, job: Job, reply: FinishReply) -> None:
+        key, produced = self.pending.pop(job.chunk)
+        done = FinishedChunk(
+            job.chunk, key, reply.shards, reply.counts, produced.keys.tasks, produced.keys.shapes
+        )
+        self.ledger.finish(done, list(produced.quarantine))
+        self.ledger.note_attempt(job.chunk, job.kind, 0, reply.cpu_seconds, reply.wall_seconds)
+        self.finished += 1
+        self.progress(Progress(self.chooser.accepted, self.config.trajectories, self.finished))
+
+    def _fail(self, job: Job, reply: JobFailed) -> None:
+        if reply.errno is not None:
+            raise _storage_fault(reply.errno, reply.detail.strip().splitlines()[-1], self.root)
+        raise PlanArenaError(f"chunk {job.chunk} failed in {job.kind} with {reply.error}:\n{reply.detail}")
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _drop_rest(self) -> None:
+        """Remove chunks beyond the last one that counts: left by another choice before."""
+        for path in self.ledger.drop_from(self.next_chunk):
+            (self.root / path).unlink(missing_ok=True)
+
+    def _stop_reason(self) -> str:
+        if self.chooser.full:
+            return "trajectories"
+        return "scenarios" if self.barren < _MOST_BARREN else "no_new_trajectories"
+
+    def _check_error_rate(self, quarantined: int, scenarios: int) -> None:
+        total = quarantined + scenarios
+        if total and quarantined / total > self.config.execution.max_error_rate:
+            raise PlanArenaError(
+                f"{quarantined} of {total} scenarios failed (see `planarena inspect {self.root} --discarded quarantine`); "
+                "--retry-failed tries them again"
+            )
+
+
+def _plain(value: Any) -> Any:
+    import msgspec
+
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
+    found = []
+    for key in sorted({*old, *new}):
+        a, b = old.get(key), new.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            found += _differences(a, b, f"{prefix}{key}.")
+        elif a != b:
+            found.append(f"{prefix}{key} is {a!r} there, {b!r} here")
+    return found

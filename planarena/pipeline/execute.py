@@ -1,0 +1,447 @@
+"""Phase 1, execute: scenario -> atoms -> composition -> execution and proofs; no language."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from planarena.config import BuildConfig
+from planarena.environments.state import Footprint
+from planarena.environments.wording import load_wording, parse_pointer
+from planarena.episodes import Episode, Goal, RequiredOutput, Taken
+from planarena.pipeline.products import (
+    Discard,
+    Executed,
+    ExecutedChunk,
+    ExecutedScenario,
+    Quarantined,
+    ScenarioEdge,
+    Step,
+)
+from planarena.pipeline.scenarios import Scenario, draw_scenario, rng_for
+from planarena.proofs import Dependences, find_dependences, find_superfluous, known_values, prove_orders
+from planarena.records.canonical import canonical_json, content_id, id_of_bytes
+from planarena.tasks.algebra import (
+    Expression,
+    Node,
+    canonical,
+    from_order,
+    generations,
+    order_of,
+    render,
+)
+from planarena.tasks.atoms import Atom, Binding, Call, resolve
+from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
+
+__all__ = ["execute_chunk", "execute_scenario"]
+
+
+def execute_chunk(config: BuildConfig, chunk: int, last_scenario: int | None = None) -> ExecutedChunk:
+    """Execute every scenario of a chunk; an unexpected failure quarantines its scenario, not the chunk.
+
+    Args:
+        config: The build.
+        chunk: The chunk's number.
+        last_scenario: Scenarios from this number on do not exist; None for no limit.
+    """
+    first = chunk * config.chunk_scenarios
+    end = first + config.chunk_scenarios
+    if last_scenario is not None:
+        end = min(end, last_scenario)
+    done: list[ExecutedScenario] = []
+    quarantine: list[Quarantined] = []
+    for number in range(first, end):
+        try:
+            done.append(execute_scenario(config, draw_scenario(config, number)))
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:
+            # Bugs in an environment must not cost the other scenarios: kept with their class, counted, retried on request.
+            last = traceback.format_exc(limit=-3)
+            quarantine.append(Quarantined(number, "execute", type(error).__name__, last))
+    return ExecutedChunk(chunk, tuple(done), tuple(quarantine))
+
+
+def execute_scenario(config: BuildConfig, scenario: Scenario) -> ExecutedScenario:
+    """Compose and prove the tasks of one scenario."""
+    return _ScenarioRun(config, scenario).run()
+
+
+class _ScenarioRun:
+    """The work on one scenario: its world, atoms and counters."""
+
+    def __init__(self, config: BuildConfig, scenario: Scenario) -> None:
+        self.config = config
+        self.scenario = scenario
+        self.world = scenario.world
+        self.start = self.world.mark()
+        self.start_digest = self.world.digest()
+        self.rng = rng_for(config.seed, "compose", scenario.domains, scenario.number)
+        self.wording = {
+            name: words for domain in scenario.domains for name, words in load_wording(domain).items()
+        }
+        self.outputs = {
+            name: [parse_pointer(pointer) for pointer in words.outputs]
+            for name, words in self.wording.items()
+        }
+        self.paths = {
+            (name, offer.pointer): offer.path for name, found in scenario.offers.items() for offer in found
+        }
+        self.atoms: list[Atom] = []
+        self.atom_results: list[str] = []
+        self.edges: dict[tuple[str, str, str, str], list[int]] = {}
+        self.discards: list[Discard] = []
+
+    def run(self) -> ExecutedScenario:
+        """Do all of it."""
+        ground = self._make_atoms()
+        limits = self.config.composition
+        space = compose(
+            self.atoms,
+            ground,
+            self._realise,
+            Limits(limits.max_actions, limits.max_depth, limits.budget),
+            self.rng,
+        )
+        items: list[Executed | Discard] = list(self.discards)
+        self.discards = []
+        for member in _select(space, limits.length_mix, limits.max_actions, limits.per_scenario, self.rng):
+            items.append(self._prove(member))
+        self._restore()
+        if self.world.store.recompute_digest() != self.start_digest:
+            raise RuntimeError(f"an environment of {self.scenario.domains} changed a record in place")
+        return self._product(space, items)
+
+    def _restore(self) -> None:
+        self.world.rollback(self.start)
+        if self.world.digest() != self.start_digest:
+            raise RuntimeError("rolling back did not restore the initial state")
+
+    # -- atoms ---------------------------------------------------------------------------------
+
+    def _make_atoms(self) -> list[Member]:
+        ground: list[Member] = []
+        seen: set[str] = set()
+        for tool in self.scenario.tools:
+            operation = self.world.operations[tool]
+            for proposed in self.world.propose(tool, self.rng):
+                literals = {name: value for name, value in proposed.items() if not _is_bound(value)}
+                needs = tuple(
+                    (name, schema["x-semantic"])
+                    for name, schema in operation.tool.parameters.items()
+                    if (_is_bound(proposed.get(name)))
+                    or (name not in literals and schema.get("x-hidden") and name in operation.tool.required)
+                )
+                marked = {**literals, **{name: {"$need": semantic} for name, semantic in needs}}
+                atom_id = content_id("atom", self.scenario.scenario_id, operation.tool.tool_id, marked)
+                if atom_id in seen:
+                    continue
+                seen.add(atom_id)
+                if needs:
+                    self._add_atom(Atom(atom_id, tool, literals, needs), "")
+                else:
+                    self._add_closed(Atom(atom_id, tool, literals), ground)
+        return ground
+
+    def _add_atom(self, atom: Atom, result: str) -> int:
+        self.atoms.append(atom)
+        self.atom_results.append(result)
+        return len(self.atoms) - 1
+
+    def _add_closed(self, atom: Atom, ground: list[Member]) -> None:
+        outcome = self.world.call(atom.tool, atom.arguments)
+        footprint = self.world.footprint()
+        self.world.rollback(self.start)
+        if outcome.status != "ok":
+            assert outcome.error is not None
+            self.discards.append(
+                Discard(atom.tool, "execution", outcome.error["code"], outcome.error["message"])
+            )
+            return
+        number = self._add_atom(atom, id_of_bytes(outcome.payload))
+        offered = self._offers(number, atom.tool, outcome.result)
+        ground.append(Member(number, {}, 1 << number, 1, offered, footprint, ([number], _SINGLE)))
+
+    def _offers(self, number: int, tool: str, result: Any) -> dict[str, tuple[Source, ...]]:
+        found: dict[str, tuple[Source, ...]] = {}
+        for offer in self.scenario.offers[tool]:
+            value = resolve(result, offer.path)
+            if isinstance(value, str | int | float):
+                found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
+        return found
+
+    # -- composition ---------------------------------------------------------------------------
+
+    def _program(self, order: Sequence[int], bindings: dict[tuple[int, str], Source]) -> list[Call]:
+        place = {atom: step for step, atom in enumerate(order)}
+        calls = []
+        for number in order:
+            atom = self.atoms[number]
+            bound = []
+            for argument, _ in atom.needs:
+                source = bindings[number, argument]
+                path = self.paths[self.atoms[source.atom].tool, source.pointer]
+                bound.append(Binding(argument, place[source.atom], path))
+            calls.append(Call(atom.tool, atom.arguments, tuple(bound)))
+        return calls
+
+    def _realise(self, candidate: Candidate) -> Member | None:
+        """Execute a candidate, find what truly depends on what, and give it the expression that says so."""
+        left, right = candidate.left, candidate.right
+        bindings = {**left.bindings, **candidate.bindings}
+        order: list[int] = list(left.payload[0])
+        if isinstance(right, int):
+            order.append(right)
+            level = left.level + 1
+        else:
+            order += right.payload[0]
+            bindings.update(right.bindings)
+            level = max(left.level, right.level) + 1
+        program = self._program(order, bindings)
+        episode = Episode(self.world, program)
+        footprints: list[Footprint] = []
+        failed = False
+        for step in range(len(program)):
+            outcome = episode.perform(step)
+            if outcome.status != "ok":
+                failed = True
+                break
+            footprints.append(self.world.footprint())
+        self.world.rollback(self.start)
+        self._count_edges(candidate, failed)
+        if failed:
+            assert outcome.error is not None
+            self.discards.append(
+                Discard(
+                    ", ".join(self.atoms[number].tool for number in order),
+                    "execution",
+                    outcome.error["code"],
+                    f"step {step} ({self.atoms[order[step]].tool}): {outcome.error['message']}",
+                )
+            )
+            return None
+        results = list(episode.results)
+        found = find_dependences(program, footprints, episode)
+        expression, over_serialised = from_order(found.before)
+        if candidate.op == "," and not isinstance(right, int) and not _crosses(found.before, left.n_actions):
+            return None  # the two parts commute: the parallel candidate says the same
+        numbered = canonical(_rename(expression, order), self._label)
+        last = order[-1]
+        offered = left.offers if isinstance(right, int) else _joined(left.offers, right.offers)
+        if isinstance(right, int):
+            offered = _joined(offered, self._offers(last, self.atoms[last].tool, results[-1]))
+        union = Footprint(
+            frozenset().union(*(footprint.reads for footprint in footprints)),
+            frozenset().union(*(footprint.writes for footprint in footprints)),
+        )
+        mask = sum(1 << number for number in order)
+        return Member(numbered, bindings, mask, level, offered, union, (order, (found, over_serialised)))
+
+    def _label(self, number: Any) -> str:
+        atom = self.atoms[number]
+        return f"{atom.tool}:{atom.atom_id}"
+
+    def _count_edges(self, candidate: Candidate, failed: bool) -> None:
+        for (consumer, argument), source in candidate.bindings.items():
+            key = (self.atoms[source.atom].tool, source.pointer, self.atoms[consumer].tool, argument)
+            counts = self.edges.setdefault(key, [0, 0])
+            counts[0] += 1
+            counts[1] += not failed
+
+    # -- proofs --------------------------------------------------------------------------------
+
+    def _prove(self, member: Member) -> Executed | Discard:
+        """Execute a task in its unrolled order and prove it, or say which proof fails."""
+        rows = generations(member.expression)
+        order = [number for row in rows for number in row]
+        program = self._program(order, member.bindings)
+        text = render(member.expression, lambda number: self.atoms[number].tool)
+        episode = Episode(self.world, program)
+        taken = [episode.perform_fully(step) for step in range(len(program))]
+        final = self.world.digest()
+        self.world.rollback(self.start)
+        for step, one in enumerate(taken):
+            if one.outcome.status != "ok":
+                assert one.outcome.error is not None
+                return Discard(
+                    text,
+                    "execution",
+                    one.outcome.error["code"],
+                    f"step {step}: {one.outcome.error['message']}",
+                )
+        goal = self._goal(program, taken, final)
+        if goal is None:
+            return Discard(
+                text, "execution", "missing_output", "a result lacks a value that the answer reports"
+            )
+        before = _before_in(member.expression, order)
+        payloads = [one.outcome.payload for one in taken]
+        episode.forget()
+        violation = prove_orders(episode, before, payloads, [one.state_after for one in taken])
+        if violation is not None:
+            steps = " ".join(map(str, violation.order))
+            stage = "determinism" if violation.kind == "determinism" else "parallel"
+            return Discard(text, stage, "order_matters", f"in the order {steps}: {violation.detail}")
+        results = [one.outcome.result for one in taken]
+        episode.forget()
+        known = known_values(program, self.world.facts)
+        superfluous = find_superfluous(episode, program, goal, known, results)
+        if superfluous is not None:
+            return Discard(
+                text,
+                "minimality",
+                "superfluous_step",
+                f"the goal holds without step {superfluous} ({program[superfluous].tool})",
+            )
+        return self._executed(member, rows, order, program, taken, goal)
+
+    def _goal(self, program: Sequence[Call], taken: Sequence[Taken], final: str) -> Goal | None:
+        """Require what the answer reports: the outputs of every step that no later step takes a value from."""
+        consumed = {binding.source for call in program for binding in call.bound}
+        required: list[RequiredOutput] = []
+        for step, one in enumerate(taken):
+            if step in consumed:
+                continue
+            values = []
+            for path in self.outputs[one.tool]:
+                value = resolve(one.outcome.result, path)
+                if not isinstance(value, str | int | float):
+                    return None
+                values.append((path, value))
+            required.append(RequiredOutput(one.tool, tuple(values)))
+        return Goal(final, tuple(required))
+
+    def _executed(
+        self,
+        member: Member,
+        rows: list[list[int]],
+        order: list[int],
+        program: Sequence[Call],
+        taken: Sequence[Taken],
+        goal: Goal,
+    ) -> Executed:
+        place = {number: step for step, number in enumerate(order)}
+        group = {number: row for row, numbers in enumerate(rows) for number in numbers}
+        steps = []
+        for step, (number, one) in enumerate(zip(order, taken, strict=True)):
+            bound = tuple(
+                (
+                    argument,
+                    place[member.bindings[number, argument].atom],
+                    member.bindings[number, argument].pointer,
+                )
+                for argument, _ in self.atoms[number].needs
+            )
+            assert len(bound) == len(program[step].bound)
+            steps.append(
+                Step(
+                    number,
+                    group[number],
+                    one.arguments,
+                    bound,
+                    one.outcome.result,
+                    one.state_before,
+                    one.state_after,
+                )
+            )
+        old_order, (found, over_serialised) = member.payload
+        edges = tuple(
+            sorted(
+                (place[old_order[edge.earlier]], place[old_order[edge.later]], edge.change)
+                for edge in found.order_edges
+            )
+        )
+        text = render(member.expression, str)
+        return Executed(text, member.level, tuple(steps), edges, over_serialised, goal, 0)
+
+    def _product(self, space: Composition, items: list[Executed | Discard]) -> ExecutedScenario:
+        scenario = self.scenario
+        return ExecutedScenario(
+            number=scenario.number,
+            scenario_id=scenario.scenario_id,
+            title=scenario.seed.title,
+            description=scenario.seed.description,
+            domain="+".join(scenario.domains),
+            domains=scenario.domains,
+            tools=scenario.tools,
+            facts=self.world.facts,
+            seed_state=canonical_json(self.world.store.dump()),
+            seed_state_hash=self.start_digest,
+            atoms=tuple(self.atoms),
+            atom_results=tuple(self.atom_results),
+            edges=tuple(ScenarioEdge(*key, *counts) for key, counts in sorted(self.edges.items())),
+            stop_reason=space.stop_reason,
+            tried=space.tried,
+            items=tuple(items),
+        )
+
+
+_SINGLE = (Dependences([0], []), False)
+
+
+def _is_bound(value: Any) -> bool:
+    from planarena.environments import BOUND
+
+    return value is BOUND
+
+
+def _crosses(before: Sequence[int], split: int) -> bool:
+    left = (1 << split) - 1
+    return any(mask & left for mask in before[split:])
+
+
+def _rename(expression: Expression, order: Sequence[int]) -> Expression:
+    if isinstance(expression, Node):
+        return Node(expression.op, tuple(_rename(part, order) for part in expression.parts))
+    return order[expression]  # type: ignore[index]
+
+
+def _joined(
+    left: dict[str, tuple[Source, ...]], right: dict[str, tuple[Source, ...]]
+) -> dict[str, tuple[Source, ...]]:
+    joined = dict(left)
+    for semantic, sources in right.items():
+        joined[semantic] = (*joined.get(semantic, ()), *sources)
+    return joined
+
+
+def _before_in(expression: Expression, order: Sequence[int]) -> list[int]:
+    """Return the predecessors of an expression's leaves as bit masks over places in `order`."""
+    names, masks = order_of(expression)
+    place = {number: step for step, number in enumerate(order)}
+    before = [0] * len(order)
+    for name, mask in zip(names, masks, strict=True):
+        before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
+    return before
+
+
+def _select(
+    space: Composition, mix: Sequence[float], max_actions: int, wanted: int, rng: Random
+) -> list[Member]:
+    """Draw tasks by the mix of lengths; where a length has too few, others fill in.
+
+    Smooth weighted rounds: each round takes the length whose share lags most behind its weight.
+    """
+    pools: dict[int, list[Member]] = {}
+    for level in space.levels:
+        for member in level:
+            pools.setdefault(member.n_actions, []).append(member)
+    for length in sorted(pools):
+        rng.shuffle(pools[length])
+    weights = {length: mix[length - 1] if length <= len(mix) else 0.0 for length in pools}
+    taken = dict.fromkeys(pools, 0)
+    chosen: list[Member] = []
+    while len(chosen) < wanted:
+        live = [
+            length
+            for length in sorted(pools)
+            if pools[length] and weights[length] > 0 and length <= max_actions
+        ]
+        if not live:
+            break
+        length = min(live, key=lambda item: ((taken[item] + 0.5) / weights[item], item))
+        taken[length] += 1
+        chosen.append(pools[length].pop())
+    return chosen

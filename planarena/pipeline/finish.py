@@ -1,0 +1,391 @@
+"""Phase 3, quality: the rows of the items that are kept, in every table.
+
+Deciding is the parent's part and goes in chunk order (`planarena.quality.choice`); writing the rows is a worker's
+(`rows_of_chunk`) and depends on nothing but the chunk's products and the decision.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from planarena.environments import operations
+from planarena.environments.domains import load_domain
+from planarena.pipeline.products import (
+    Discard,
+    Executed,
+    ExecutedChunk,
+    ExecutedScenario,
+    Language,
+    LanguageChunk,
+    Step,
+)
+from planarena.quality.choice import KEEP
+from planarena.quality.fingerprints import fingerprint
+from planarena.quality.splits import split_of
+from planarena.records.canonical import canonical_json, content_id
+from planarena.records.tables import (
+    AtomicTaskRow,
+    DiscardRow,
+    EdgeRow,
+    ExecutionRow,
+    QueryRow,
+    ScenarioRow,
+    StepRow,
+    TableRow,
+    TaskRow,
+    ToolRow,
+    TrajectoryRow,
+)
+from planarena.tasks.algebra import parse, render
+from planarena.tools import Tool
+
+__all__ = ["ItemKeys", "chunk_keys", "rows_of_chunk", "tool_row"]
+
+
+class ItemKeys(msgspec.Struct, frozen=True, array_like=True):
+    """What the parent needs to decide on a chunk: two 64-bit fingerprints per item, 0 for a discard.
+
+    Attributes:
+        tasks: Of the query's text and the masked shape together: equal ones are duplicates.
+        shapes: Of the argument-masked shape alone.
+    """
+
+    tasks: tuple[int, ...]
+    shapes: tuple[int, ...]
+
+
+def masked_shape(scenario: ExecutedScenario, task: Executed) -> str:
+    """Return the canonical expression with wire names and bindings but without argument values."""
+    place = {str(step.atom): number for number, step in enumerate(task.steps)}
+
+    def label(leaf: Any) -> str:
+        step = task.steps[place[leaf]]
+        names = sorted(step.arguments)
+        bound = {argument: f"{argument}<-{source}{pointer}" for argument, source, pointer in step.bound}
+        return f"{scenario.atoms[step.atom].tool}({', '.join(bound.get(name, name) for name in names)})"
+
+    return render(parse(task.expression), label)
+
+
+def chunk_keys(executed: ExecutedChunk, language: LanguageChunk) -> ItemKeys:
+    """Return the fingerprints of a chunk's items, scenario by scenario."""
+    tasks: list[int] = []
+    shapes: list[int] = []
+    for scenario, words in zip(executed.scenarios, language.items, strict=True):
+        for item, said in zip(scenario.items, words, strict=True):
+            if isinstance(item, Discard) or isinstance(said, Discard):
+                tasks.append(0)
+                shapes.append(0)
+            else:
+                shape = masked_shape(scenario, item)
+                shapes.append(fingerprint(shape))
+                tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
+    return ItemKeys(tuple(tasks), tuple(shapes))
+
+
+def tool_row(tool: Tool) -> ToolRow:
+    """Return the row of a tool."""
+    return ToolRow(
+        tool_id=tool.tool_id,
+        namespace=tool.namespace,
+        name=tool.name,
+        wire_name=tool.wire_name,
+        description=tool.description,
+        input_schema=canonical_json(tool.input_schema),
+        output_schema=canonical_json(tool.output_schema),
+        effects=tool.effects,
+        execution_kind=tool.execution_kind,
+        determinism=tool.determinism,
+        source_kind=tool.source_kind,
+        source_ref=tool.source_ref,
+        source_version=tool.source_version,
+        source_sha256=tool.source_sha256,
+        licence=tool.licence,
+        schema_repairs=canonical_json(list(tool.schema_repairs)),
+        contamination=canonical_json(list(tool.contamination)),
+    )
+
+
+def rows_of_chunk(
+    executed: ExecutedChunk, language: LanguageChunk, decisions: bytes
+) -> tuple[dict[str, list[TableRow]], dict[str, Any]]:
+    """Return the rows of every table that a chunk contributes to, and its counts.
+
+    Args:
+        executed: Phase 1.
+        language: Phase 2.
+        decisions: One byte per item, in order: `KEEP`, `DUPLICATE`, or 0 for a discard; it may end early:
+            later items of the chunk are not part of the run.
+
+    Returns:
+        Rows by table, and counts that add up over chunks.
+    """
+    rows: dict[str, list[TableRow]] = {
+        name: []
+        for name in (
+            "edges",
+            "scenarios",
+            "atomic_tasks",
+            "tasks",
+            "queries",
+            "trajectories",
+            "steps",
+            "executions",
+            "discards",
+        )
+    }
+    counts: Counter[str] = Counter()
+    place = 0
+    for scenario, words in zip(executed.scenarios, language.items, strict=True):
+        if place >= len(decisions):
+            break
+        writer = _ScenarioRows(scenario, rows, counts)
+        writer.open()
+        for item, said in zip(scenario.items, words, strict=True):
+            if place >= len(decisions):
+                break
+            writer.add(item, said, decisions[place])
+            place += 1
+    for entry in executed.quarantine:
+        counts[f"quarantined:{entry.error}"] += 1
+    return rows, dict(sorted(counts.items()))
+
+
+class _ScenarioRows:
+    """Writes the rows of one scenario."""
+
+    def __init__(
+        self, scenario: ExecutedScenario, rows: dict[str, list[TableRow]], counts: Counter[str]
+    ) -> None:
+        self.scenario, self.rows, self.counts = scenario, rows, counts
+        found = {
+            name: op.tool
+            for domain in scenario.domains
+            for name, op in operations(load_domain(domain)).items()
+        }
+        self.tools = {name: found[name] for name in scenario.tools}
+        self.executions: set[str] = set()
+        self.execution_kind = "real"
+
+    def open(self) -> None:
+        """Write the scenario, its atoms and edges."""
+        scenario = self.scenario
+        self.rows["scenarios"].append(
+            ScenarioRow(
+                scenario_id=scenario.scenario_id,
+                title=scenario.title,
+                description=scenario.description,
+                domain=scenario.domain,
+                tool_ids=canonical_json([self.tools[name].tool_id for name in scenario.tools]),
+                environment=canonical_json(
+                    {"kind": "builtin", "domains": list(scenario.domains), "safety": "snapshot"}
+                ),
+                context=canonical_json(scenario.facts),
+                seed_state=scenario.seed_state,
+                seed_state_hash=scenario.seed_state_hash,
+                split=split_of(scenario.scenario_id),
+            )
+        )
+        for atom, result in zip(scenario.atoms, scenario.atom_results, strict=True):
+            tool = self.tools[atom.tool]
+            arguments = {**atom.arguments, **{name: {"$need": semantic} for name, semantic in atom.needs}}
+            self.rows["atomic_tasks"].append(
+                AtomicTaskRow(
+                    atom_id=atom.atom_id,
+                    scenario_id=scenario.scenario_id,
+                    tool_id=tool.tool_id,
+                    plan=tool.description.split(". ")[0].rstrip("."),
+                    arguments=canonical_json(arguments),
+                    result_hash=result,
+                )
+            )
+        for edge in scenario.edges:
+            if edge.accepted:
+                self.rows["edges"].append(
+                    EdgeRow(
+                        scenario_id=scenario.scenario_id,
+                        producer_tool_id=self.tools[edge.producer].tool_id,
+                        output_pointer=edge.pointer,
+                        consumer_tool_id=self.tools[edge.consumer].tool_id,
+                        argument_pointer=f"/{edge.argument}",
+                        evidence="execution",
+                        confidence=round(edge.accepted / edge.tried, 4),
+                    )
+                )
+        self.counts["scenarios"] += 1
+        self.counts[f"domain_scenarios:{scenario.domain}"] += 1
+        self.counts[f"stop:{scenario.stop_reason}"] += 1
+        self.counts["candidates_tried"] += scenario.tried
+        self.counts["state_bytes"] += len(scenario.seed_state)
+
+    def add(self, item: Executed | Discard, said: Language | Discard, decision: int) -> None:
+        """Write one item: a gold trajectory with all that belongs to it, or a discard."""
+        if isinstance(item, Discard):
+            self._discard(item)
+        elif isinstance(said, Discard):
+            self._discard(said)
+        elif decision == KEEP:
+            self._gold(item, said)
+        else:
+            tools = " , ".join(self.scenario.atoms[step.atom].tool for step in item.steps)
+            self._discard(Discard(tools, "duplicate", "same_query_and_shape", said.turns[0]))
+
+    def _discard(self, discard: Discard) -> None:
+        scenario_id = self.scenario.scenario_id
+        self.rows["discards"].append(
+            DiscardRow(
+                content_id(
+                    "discard", scenario_id, discard.expression, discard.stage, discard.reason, discard.detail
+                ),
+                scenario_id,
+                discard.expression,
+                discard.stage,
+                discard.reason,
+                discard.detail[:2000],
+            )
+        )
+        self.counts[f"discard:{discard.stage}:{discard.reason}"] += 1
+
+    def _gold(self, task: Executed, said: Language) -> None:
+        scenario = self.scenario
+        expression = parse(task.expression)
+        names = {str(step.atom): scenario.atoms[step.atom].tool for step in task.steps}
+        ids = {str(step.atom): scenario.atoms[step.atom].atom_id for step in task.steps}
+        canonical = render(expression, ids.__getitem__)
+        bindings = _bindings(task)
+        groups = Counter(step.group for step in task.steps)
+        task_id = content_id("task", scenario.scenario_id, canonical, bindings)
+        goal = {
+            "final_state_hash": task.goal.final_state_hash,
+            "required_outputs": [
+                {
+                    "tool": output.tool,
+                    "values": [{"pointer": _pointer(path), "value": value} for path, value in output.values],
+                }
+                for output in task.goal.required_outputs
+            ],
+        }
+        query_id = content_id("query", task_id, said.turns)
+        execution_ids = [self._execution(step) for step in task.steps]
+        trajectory_id = content_id(
+            "trajectory", task_id, query_id, "gold", execution_ids, said.plan, said.response
+        )
+        self.rows["tasks"].append(
+            TaskRow(
+                task_id=task_id,
+                scenario_id=scenario.scenario_id,
+                expression=render(expression, names.__getitem__),
+                canonical=canonical,
+                shape=masked_shape(scenario, task),
+                level=task.level,
+                n_actions=len(task.steps),
+                n_parallel_groups=sum(size > 1 for size in groups.values()),
+                bindings=canonical_json(bindings),
+                goal=canonical_json(goal),
+                stop_reason=scenario.stop_reason,
+                over_serialised=task.over_serialised,
+            )
+        )
+        self.rows["queries"].append(
+            QueryRow(query_id, task_id, canonical_json(said.turns), "", canonical_json(said.checks))
+        )
+        self.rows["trajectories"].append(
+            TrajectoryRow(
+                trajectory_id=trajectory_id,
+                task_id=task_id,
+                query_id=query_id,
+                kind="gold",
+                source="offline",
+                parent_id="",
+                diverge_step=-1,
+                mutation="",
+                plan=said.plan,
+                response=said.response,
+                n_actions=len(task.steps),
+                minimal=True,
+                reaches_goal=True,
+            )
+        )
+        for number, (step, plan, execution_id) in enumerate(
+            zip(task.steps, said.step_plans, execution_ids, strict=True)
+        ):
+            bound = {
+                f"/{argument}": {"step": source, "pointer": pointer}
+                for argument, source, pointer in step.bound
+            }
+            self.rows["steps"].append(
+                StepRow(
+                    trajectory_id=trajectory_id,
+                    step=number,
+                    group=step.group,
+                    tool_id=self.tools[scenario.atoms[step.atom].tool].tool_id,
+                    plan=plan,
+                    arguments=canonical_json(step.arguments),
+                    bound_from=canonical_json(bound),
+                    execution_id=execution_id,
+                    rationale="",
+                )
+            )
+        self._count(task, groups)
+
+    def _execution(self, step: Step) -> str:
+        tool = self.tools[self.scenario.atoms[step.atom].tool]
+        execution_id = content_id("execution", step.state_before, tool.tool_id, step.arguments)
+        # The same call from the same state is one execution, however many trajectories make it.
+        if execution_id not in self.executions:
+            self.executions.add(execution_id)
+            self.rows["executions"].append(
+                ExecutionRow(
+                    execution_id=execution_id,
+                    status="ok",
+                    result=canonical_json(step.result),
+                    error="null",
+                    state_before=step.state_before,
+                    state_after=step.state_after,
+                    execution_kind=self.execution_kind,
+                    proven=True,
+                )
+            )
+            self.counts[f"executions:{self.execution_kind}"] += 1
+        return execution_id
+
+    def _count(self, task: Executed, groups: Counter[int]) -> None:
+        counts = self.counts
+        counts["gold"] += 1
+        counts[f"gold_kind:{self.execution_kind}"] += 1
+        counts[f"gold_domain:{self.scenario.domain}"] += 1
+        counts[f"gold_length:{len(task.steps)}"] += 1
+        counts[f"gold_level:{task.level}"] += 1
+        counts["gold_parallel"] += any(size > 1 for size in groups.values())
+        counts["gold_data_edge"] += any(step.bound for step in task.steps)
+        counts["gold_order_edge"] += bool(task.order_edges)
+        counts["gold_over_serialised"] += task.over_serialised
+        counts[f"gold_chain:{_longest_chain(task)}"] += 1
+        counts["steps"] += len(task.steps)
+        for step in task.steps:
+            counts[f"tool_steps:{self.scenario.atoms[step.atom].tool}"] += 1
+
+
+def _longest_chain(task: Executed) -> int:
+    return 1 + max(step.group for step in task.steps)
+
+
+def _bindings(task: Executed) -> list[dict[str, Any]]:
+    data = [
+        {"step": number, "argument": f"/{argument}", "from_step": source, "pointer": pointer, "kind": "data"}
+        for number, step in enumerate(task.steps)
+        for argument, source, pointer in step.bound
+    ]
+    order = [
+        {"step": later, "from_step": earlier, "kind": "order", "evidence": change}
+        for earlier, later, change in task.order_edges
+    ]
+    return data + order
+
+
+def _pointer(path: Sequence[str | int]) -> str:
+    return "".join("/" + str(word).replace("~", "~0").replace("/", "~1") for word in path)

@@ -1,0 +1,184 @@
+"""The jobs that workers do: produce a chunk (phases 1 and 2), finish a chunk (the rows of phase 3)."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from planarena.config import BuildConfig
+from planarena.environments.wording import load_wording
+from planarena.pipeline.execute import execute_chunk
+from planarena.pipeline.finish import ItemKeys, chunk_keys, rows_of_chunk
+from planarena.pipeline.language import describe_chunk
+from planarena.pipeline.products import ExecutedChunk, LanguageChunk, load_product, save_product
+from planarena.pipeline.scenarios import domains_of
+from planarena.records.canonical import content_id
+from planarena.records.shards import ShardInfo, write_shard
+
+__all__ = ["FinishReply", "Job", "PhaseKeys", "ProduceReply", "do_job", "forget_work", "phase_keys"]
+
+# Raise a number when its phase would give another product for the same inputs.
+EXECUTE_VERSION, LANGUAGE_VERSION, QUALITY_VERSION = 1, 1, 1
+
+
+class PhaseKeys(msgspec.Struct, frozen=True):
+    """Content keys of the phases of a build: what each reads, its version, and the key of the phase before."""
+
+    execute: str
+    language: str
+    quality: str
+
+
+class Job(msgspec.Struct, frozen=True):
+    """Work for one worker.
+
+    Attributes:
+        kind: `produce` or `finish`.
+        chunk: The chunk's number.
+        decisions: For `finish`: see `rows_of_chunk`.
+        again: For `produce`: throw the chunk's stored products away first (`--retry-failed`).
+    """
+
+    kind: str
+    chunk: int
+    decisions: bytes = b""
+    again: bool = False
+
+
+class ProduceReply(msgspec.Struct, frozen=True):
+    """What `produce` found: fingerprints for the choice, and whether anything was executed."""
+
+    keys: ItemKeys
+    quarantine: tuple[tuple[int, str, str, str], ...]
+    executed: int
+    cpu_seconds: float
+    wall_seconds: float
+
+
+class FinishReply(msgspec.Struct, frozen=True):
+    """What `finish` wrote."""
+
+    shards: tuple[ShardInfo, ...]
+    counts: dict[str, Any]
+    cpu_seconds: float
+    wall_seconds: float
+
+
+@cache
+def _code_digest(*folders: str) -> str:
+    """Hash the code that a phase runs, so that a product never outlives the code that made it."""
+    digest = blake2b(digest_size=16)
+    for folder in folders:
+        root = files("planarena").joinpath(folder)
+        for file in sorted((item for item in root.rglob("*.py")), key=str):  # type: ignore[attr-defined]
+            digest.update(file.name.encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def phase_keys(config: BuildConfig) -> PhaseKeys:
+    """Return the keys of a build's phases.
+
+    Raises:
+        SourceError: The sources name no environment.
+    """
+    domains = domains_of(config.sources)
+    wording = {domain: load_wording(domain) for domain in domains}
+    # Of the wording, execution reads only what is bound and what is reported.
+    interface = {
+        domain: {name: [words.outputs, list(words.refer)] for name, words in found.items()}
+        for domain, found in wording.items()
+    }
+    code = _code_digest("environments", "tasks", "episodes", "proofs", "tools")
+    execute = content_id("execute", EXECUTE_VERSION, config.identity(), interface, code)
+    words = msgspec.to_builtins(wording, str_keys=True)
+    language = content_id("language", LANGUAGE_VERSION, execute, words, _code_digest("generate"))
+    quality = content_id("quality", QUALITY_VERSION, language, _code_digest("quality", "records"))
+    return PhaseKeys(execute, language, quality)
+
+
+def _paths(root: Path, keys: PhaseKeys, chunk: int) -> tuple[Path, Path]:
+    work = root / "work"
+    return (
+        work / f"execute-{keys.execute[:12]}" / f"{chunk:05d}.bin",
+        work / f"language-{keys.language[:12]}" / f"{chunk:05d}.bin",
+    )
+
+
+def do_job(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> ProduceReply | FinishReply:
+    """Do a job.
+
+    Raises:
+        OSError: No space, no permission.
+    """
+    cpu, wall = time.process_time(), time.perf_counter()
+    if job.kind == "produce":
+        executed, language, n_executed = _produce(root, config, keys, job)
+        quarantine = tuple(
+            (entry.number, entry.phase, entry.error, entry.detail) for entry in executed.quarantine
+        )
+        return ProduceReply(
+            chunk_keys(executed, language),
+            quarantine,
+            n_executed,
+            time.process_time() - cpu,
+            time.perf_counter() - wall,
+        )
+    executed, language, _ = _produce(root, config, keys, job)
+    rows, counts = rows_of_chunk(executed, language, job.decisions)
+    shards = tuple(write_shard(root, table, f"{job.chunk:05d}", found) for table, found in rows.items())
+    return FinishReply(shards, counts, time.process_time() - cpu, time.perf_counter() - wall)
+
+
+# The products of the chunk done last: `finish` usually follows `produce` in the same worker.
+_LAST: dict[str, tuple[ExecutedChunk, LanguageChunk]] = {}
+
+
+def _produce(
+    root: Path, config: BuildConfig, keys: PhaseKeys, job: Job
+) -> tuple[ExecutedChunk, LanguageChunk, int]:
+    name = f"{root}:{keys.language}:{job.chunk}"
+    if name in _LAST and not job.again:
+        return *_LAST[name], 0
+    execute_path, language_path = _paths(root, keys, job.chunk)
+    if job.again:
+        execute_path.unlink(missing_ok=True)
+        language_path.unlink(missing_ok=True)
+    executed_now = 0
+    executed = _load(execute_path, ExecutedChunk)
+    if executed is None:
+        executed = execute_chunk(config, job.chunk, config.scenarios or None)
+        save_product(execute_path, executed)
+        executed_now = len(executed.scenarios) + len(executed.quarantine)
+    language = _load(language_path, LanguageChunk)
+    if language is None:
+        language = describe_chunk(config, executed)
+        save_product(language_path, language)
+    while len(_LAST) >= 2:
+        _LAST.pop(next(iter(_LAST)))
+    _LAST[name] = executed, language
+    return executed, language, executed_now
+
+
+def _load(path: Path, kind: Any) -> Any:
+    try:
+        return load_product(path, kind)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        # Damaged: products are only ever renamed into place whole, so the disk did it. Make it again.
+        path.unlink(missing_ok=True)
+        return None
+
+
+def forget_work(root: Path) -> None:
+    """Remove the stored products of all phases."""
+    _LAST.clear()
+    shutil.rmtree(root / "work", ignore_errors=True)

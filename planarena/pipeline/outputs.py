@@ -1,0 +1,78 @@
+"""What stands beside the tables of a finished build: run.json, the dataset card and the report."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from planarena import __version__
+from planarena.config import BuildConfig
+from planarena.export.card import render_card
+from planarena.records.run import Run
+from planarena.records.shards import write_durably
+from planarena.records.tables import FORMAT_VERSION
+from planarena.report.build_report import render_report
+
+__all__ = ["write_outputs"]
+
+
+def write_outputs(
+    root: Path,
+    config: BuildConfig,
+    *,
+    counts: dict[str, Any],
+    shapes: int,
+    stop_reason: str,
+    quarantined: list[tuple[int, str]],
+) -> None:
+    """Write run.json, README.md and report.html; files that would not change are left alone.
+
+    Nothing in them differs from run to run: times, attempts and cost per attempt live in the ledger.
+
+    Raises:
+        OSError: No space, no permission.
+    """
+    import pyarrow
+
+    fields = msgspec.to_builtins(config)
+    del fields["execution"], fields["out"]
+    info = {
+        "format_version": FORMAT_VERSION,
+        "kind": "build",
+        "versions": {
+            "planarena": __version__,
+            "python": ".".join(platform.python_version_tuple()[:2]),
+            "pyarrow": pyarrow.__version__,
+        },
+        "config": fields,
+        "seed": config.seed,
+        "stop_reason": stop_reason,
+        "counts": _grouped(counts) | {"distinct_masked_shapes": shapes},
+        "quarantined": [{"scenario": scenario, "error": error} for scenario, error in quarantined],
+        "cost": {"usd": 0.0, "llm_calls": 0, "tokens": 0},
+    }
+    text = msgspec.json.format(msgspec.json.encode(info, order="deterministic"), indent=2) + b"\n"
+    _write_if_new(root / "run.json", text)
+    run = Run(root)
+    _write_if_new(root / "README.md", render_card(run).encode())
+    _write_if_new(root / "report.html", render_report(run).encode())
+
+
+def _grouped(counts: dict[str, Any]) -> dict[str, Any]:
+    """Turn `{"gold_length:3": 5}` into `{"gold_length": {"3": 5}}`."""
+    grouped: dict[str, Any] = {}
+    for key, value in counts.items():
+        name, sign, rest = key.partition(":")
+        if sign:
+            grouped.setdefault(f"by_{name}" if name in counts else name, {})[rest] = value
+        else:
+            grouped[name] = value
+    return grouped
+
+
+def _write_if_new(path: Path, data: bytes) -> None:
+    if not path.is_file() or path.read_bytes() != data:
+        write_durably(path, data)

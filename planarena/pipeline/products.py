@@ -1,0 +1,184 @@
+"""What a phase hands to the next: compact structs, stored per chunk in the run's `work/` folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from planarena.episodes import Goal
+from planarena.records.shards import write_durably
+from planarena.tasks.atoms import Atom
+
+__all__ = [
+    "Discard",
+    "Executed",
+    "ExecutedChunk",
+    "ExecutedScenario",
+    "Language",
+    "LanguageChunk",
+    "Quarantined",
+    "ScenarioEdge",
+    "Step",
+    "load_product",
+    "save_product",
+]
+
+_T = TypeVar("_T")
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True):
+    """One executed step of a task, in unrolled order.
+
+    Attributes:
+        atom: Number of the atom within the scenario.
+        group: Number of its generation.
+        arguments: The full arguments of the call.
+        bound: (argument, source step, JSON pointer) of each data edge into it.
+        result: Its JSON result.
+        state_before: Hash of the state before.
+        state_after: Hash of the state after.
+    """
+
+    atom: int
+    group: int
+    arguments: dict[str, Any]
+    bound: tuple[tuple[str, int, str], ...]
+    result: Any
+    state_before: str
+    state_after: str
+
+
+class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
+    """A task that was executed and proven.
+
+    Attributes:
+        expression: The canonical expression over atom numbers, as text.
+        level: Level of composition.
+        steps: In unrolled order.
+        order_edges: (earlier step, later step, what a swap changes) without data.
+        over_serialised: See `planarena.tasks.algebra.from_order`.
+        goal: The goal.
+        n_calls: Calls executed to prove it.
+    """
+
+    expression: str
+    level: int
+    steps: tuple[Step, ...]
+    order_edges: tuple[tuple[int, int, str], ...]
+    over_serialised: bool
+    goal: Goal
+    n_calls: int
+
+
+class Discard(msgspec.Struct, frozen=True, array_like=True, tag="discard"):
+    """A candidate that failed a proof or a check."""
+
+    expression: str
+    stage: str
+    reason: str
+    detail: str
+
+
+class ScenarioEdge(msgspec.Struct, frozen=True, array_like=True):
+    """A data edge between two tools of a scenario: how often it was tried and accepted."""
+
+    producer: str
+    pointer: str
+    consumer: str
+    argument: str
+    tried: int
+    accepted: int
+
+
+class ExecutedScenario(msgspec.Struct, frozen=True, array_like=True):
+    """A scenario with its atoms and proven tasks."""
+
+    number: int
+    scenario_id: str
+    title: str
+    description: str
+    domain: str
+    domains: tuple[str, ...]
+    tools: tuple[str, ...]
+    facts: dict[str, Any]
+    seed_state: str
+    seed_state_hash: str
+    atoms: tuple[Atom, ...]
+    atom_results: tuple[str, ...]
+    edges: tuple[ScenarioEdge, ...]
+    stop_reason: str
+    tried: int
+    items: tuple[Executed | Discard, ...]
+
+
+class Quarantined(msgspec.Struct, frozen=True, array_like=True):
+    """A scenario that failed unexpectedly."""
+
+    number: int
+    phase: str
+    error: str
+    detail: str
+
+
+class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
+    """The product of the phase `execute`."""
+
+    chunk: int
+    scenarios: tuple[ExecutedScenario, ...]
+    quarantine: tuple[Quarantined, ...]
+
+
+class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
+    """The words of one task.
+
+    Attributes:
+        turns: The user's messages.
+        plan: The global plan.
+        step_plans: One line per step.
+        response: The final answer.
+        checks: What the query passed and where each value is grounded.
+    """
+
+    turns: tuple[str, ...]
+    plan: str
+    step_plans: tuple[str, ...]
+    response: str
+    checks: dict[str, Any]
+
+
+class LanguageChunk(msgspec.Struct, frozen=True, array_like=True):
+    """The product of the phase `language`: for each scenario and item its words, or why it was discarded."""
+
+    chunk: int
+    items: tuple[tuple[Language | Discard, ...], ...]
+
+
+def save_product(path: Path, product: msgspec.Struct) -> None:
+    """Write a product durably, compressed with zstd.
+
+    Raises:
+        OSError: No space, no permission.
+    """
+    import pyarrow
+
+    data = msgspec.msgpack.encode(product)
+    packed = pyarrow.compress(data, codec="zstd", asbytes=True)
+    write_durably(path, len(data).to_bytes(8, "little") + packed)
+
+
+def load_product(path: Path, kind: type[_T]) -> _T:
+    """Read a product back, checked strictly.
+
+    Raises:
+        OSError: The file is absent.
+        msgspec.ValidationError: It is something else.
+    """
+    import pyarrow
+
+    raw = path.read_bytes()
+    data = pyarrow.decompress(
+        raw[8:], decompressed_size=int.from_bytes(raw[:8], "little"), codec="zstd", asbytes=True
+    )
+    return msgspec.msgpack.decode(data, type=kind)

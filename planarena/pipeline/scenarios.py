@@ -1,0 +1,107 @@
+"""Drawing scenarios: which domain, which tools, which initial state; a pure function of the seed and a number."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from random import Random
+from typing import Any, NamedTuple
+
+from planarena.config import BuildConfig
+from planarena.environments import Environment, Seed, World, operations
+from planarena.environments.domains import DOMAINS, load_domain
+from planarena.environments.wording import Offer, offers
+from planarena.errors import SourceError
+from planarena.records.canonical import content_id
+
+__all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for"]
+
+
+class Scenario(NamedTuple):
+    """A drawn scenario with its world, ready to execute."""
+
+    number: int
+    scenario_id: str
+    domains: tuple[str, ...]
+    tools: tuple[str, ...]
+    seed: Seed
+    world: World
+    offers: dict[str, tuple[Offer, ...]]
+
+
+def rng_for(seed: int, *key: Any) -> Random:
+    """Return a generator that depends on the seed and the key alone, not on any order of work."""
+    digest = blake2b(repr((seed, *key)).encode(), digest_size=8).digest()
+    return Random(int.from_bytes(digest, "big"))
+
+
+def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the builtin domains that sources name, in a fixed order.
+
+    Raises:
+        SourceError: An unknown source or domain.
+    """
+    wanted: set[str] = set()
+    for source in sources:
+        kind, _, name = source.partition(":")
+        if kind != "builtin":
+            raise SourceError(
+                f"nothing here can execute the tools of {source!r}",
+                where="SOURCE",
+                fix="use builtin or builtin:DOMAIN; `planarena tools check FILE` checks a JSON tool list",
+            )
+        if not name:
+            wanted.update(DOMAINS)
+        else:
+            load_domain(name)
+            wanted.add(name)
+    return tuple(name for name in DOMAINS if name in wanted)
+
+
+def _draw_tools(environment: type[Environment], fewest: int, most: int, rng: Random) -> tuple[str, ...]:
+    """Draw tools so that every need of a drawn tool has a producer among them."""
+    available = operations(environment)
+    offered = offers(environment)
+    producers: dict[str, list[str]] = {}
+    for name, entries in offered.items():
+        for semantic in {entry.semantic for entry in entries}:
+            producers.setdefault(semantic, []).append(name)
+    names = list(available)
+    rng.shuffle(names)
+    size = rng.randint(min(fewest, len(names)), min(most, len(names)))
+    drawn: set[str] = set()
+    for name in names:
+        if len(drawn) >= size:
+            break
+        queue = [name]
+        while queue:
+            tool = queue.pop()
+            if tool in drawn:
+                continue
+            drawn.add(tool)
+            for argument in available[tool].tool.required:
+                schema = available[tool].tool.parameters[argument]
+                if not schema.get("x-hidden"):
+                    continue
+                makers = [maker for maker in producers.get(schema.get("x-semantic", ""), ()) if maker != tool]
+                if makers and not any(maker in drawn for maker in makers):
+                    queue.append(makers[rng.randrange(len(makers))])
+    return tuple(name for name in available if name in drawn)
+
+
+def draw_scenario(config: BuildConfig, number: int) -> Scenario:
+    """Draw scenario `number` of a build.
+
+    Raises:
+        SourceError: The sources name no environment.
+    """
+    domains = domains_of(config.sources)
+    name = domains[number % len(domains)]
+    environment = load_domain(name)
+    rng = rng_for(config.seed, "scenario", name, number)
+    seed = environment.seed(rng)
+    tools = _draw_tools(environment, *config.composition.tools, rng)
+    world = World([environment], [seed])
+    scenario_id = content_id(
+        "scenario", name, tools, world.digest(), seed.title, seed.description, world.facts
+    )
+    return Scenario(number, scenario_id, (name,), tools, seed, world, dict(offers(environment)))

@@ -1,0 +1,41 @@
+"""A worker process: receives jobs over an inherited pipe, answers them, and dies with its parent."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from multiprocessing.connection import Connection
+
+from planarena.pipeline.pool import answer
+
+__all__ = ["main"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+def _die_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the line above
+        os._exit(1)
+
+
+def main() -> None:
+    """Serve jobs until the pipe closes: `python -m planarena.pipeline.worker FD PARENT`."""
+    descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
+    _die_with(parent)
+    # Ctrl-C reaches the whole process group: stopping is the parent's decision.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection = Connection(descriptor)
+    try:
+        root, config, keys = connection.recv()
+        while (job := connection.recv()) is not None:
+            connection.send(answer(root, config, keys, job))
+    except (EOFError, OSError):
+        return
+
+
+if __name__ == "__main__":
+    main()

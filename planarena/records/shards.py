@@ -1,0 +1,114 @@
+"""Parquet shards: zstd, one row group, the same rows always the same bytes, written to disk before they count."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from planarena.errors import RunError
+from planarena.records.tables import FORMAT_VERSION, TABLES, TableRow, arrow_schema
+
+__all__ = ["ShardInfo", "read_rows", "write_durably", "write_shard"]
+
+
+class ShardInfo(msgspec.Struct, frozen=True):
+    """A written shard: its path within the run, size in bytes, number of rows and BLAKE2b-128."""
+
+    path: str
+    size: int
+    rows: int
+    digest: str
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Write a file so that after a crash it is either whole or absent: temporary name, fsync, rename, fsync.
+
+    Raises:
+        OSError: No space, no permission.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The process id keeps two writers of the same name apart; leftovers are ignored by every reader.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def write_shard(root: Path, table: str, shard: str, rows: Sequence[TableRow]) -> ShardInfo:
+    """Write `root/tables/TABLE/SHARD.parquet`.
+
+    Args:
+        root: The run directory.
+        table: A name of `TABLES`.
+        shard: The shard's name without ending.
+        rows: Rows of the table's type, in order; may be empty.
+
+    Returns:
+        What was written.
+
+    Raises:
+        OSError: No space, no permission.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = arrow_schema(table)
+    columns: Sequence[Sequence[Any]]
+    columns = list(zip(*map(msgspec.structs.astuple, rows), strict=True)) if rows else [() for _ in schema]
+    arrays = [pyarrow.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(
+        pyarrow.Table.from_arrays(arrays, schema=schema),
+        sink,
+        compression="zstd",
+        compression_level=3,
+        row_group_size=max(1, len(rows)),
+        write_statistics=True,
+        store_schema=True,
+    )
+    data = sink.getvalue().to_pybytes()
+    path = f"tables/{table}/{shard}.parquet"
+    write_durably(root / path, data)
+    return ShardInfo(path, len(data), len(rows), blake2b(data, digest_size=16).hexdigest())
+
+
+def read_rows(path: Path, table: str) -> list[Any]:
+    """Read a shard back as rows, checked strictly.
+
+    Raises:
+        RunError: Another format version, or rows that do not fit the table.
+    """
+    import pyarrow.parquet
+
+    row_type, _ = TABLES[table]
+    read = pyarrow.parquet.read_table(path)
+    stated = (read.schema.metadata or {}).get(b"planarena")
+    version = msgspec.json.decode(stated).get("format_version") if stated else None
+    if version != FORMAT_VERSION:
+        raise RunError(
+            f"format version {version}, this planarena reads {FORMAT_VERSION}",
+            where=str(path),
+            fix="build it again, or use the planarena that wrote it",
+        )
+    try:
+        return msgspec.convert(read.to_pylist(), list[row_type])  # type: ignore[valid-type]
+    except msgspec.ValidationError as error:
+        raise RunError(
+            f"rows do not fit the table {table}: {error}", where=str(path), fix="build it again"
+        ) from error

@@ -1,0 +1,319 @@
+"""Every record type: one frozen struct per table, its Parquet schema and its key.
+
+Columns that hold JSON are strings of canonical JSON (`Json`): nested Arrow columns merge the schemas of
+different tools and leak null keys. Ids are BLAKE2b-128 of the canonical JSON of the identity fields.
+"""
+
+from __future__ import annotations
+
+import typing
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = [
+    "FORMAT_VERSION",
+    "TABLES",
+    "AtomicTaskRow",
+    "AuditRow",
+    "DecisionPointRow",
+    "DiscardRow",
+    "EdgeRow",
+    "ExecutionRow",
+    "Json",
+    "LabelRow",
+    "QueryRow",
+    "ScenarioRow",
+    "StepRow",
+    "TableRow",
+    "TaskRow",
+    "ToolRow",
+    "TrajectoryRow",
+    "arrow_schema",
+    "json_columns",
+]
+
+FORMAT_VERSION = 1
+
+Json = Annotated[str, msgspec.Meta(extra={"json": True})]
+Status = Literal["ok", "schema_error", "tool_error", "timeout", "nondeterministic"]
+
+
+class TableRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all rows."""
+
+
+class ToolRow(TableRow, frozen=True):
+    """A tool (see `planarena.tools.Tool`)."""
+
+    tool_id: str
+    namespace: str
+    name: str
+    wire_name: str
+    description: str
+    input_schema: Json
+    output_schema: Json
+    effects: str
+    execution_kind: str
+    determinism: str
+    source_kind: str
+    source_ref: str
+    source_version: str
+    source_sha256: str
+    licence: str
+    schema_repairs: Json
+    contamination: Json
+
+
+class EdgeRow(TableRow, frozen=True):
+    """A data edge between tools: this output was accepted as that argument.
+
+    Attributes:
+        evidence: `execution`: a call with the bound value succeeded.
+        confidence: Share of the tried bindings that succeeded in this scenario.
+    """
+
+    scenario_id: str
+    producer_tool_id: str
+    output_pointer: str
+    consumer_tool_id: str
+    argument_pointer: str
+    evidence: str
+    confidence: float
+
+
+class ScenarioRow(TableRow, frozen=True):
+    """A scenario: tools, environment, initial state and what the user told before."""
+
+    scenario_id: str
+    title: str
+    description: str
+    domain: str
+    tool_ids: Json
+    environment: Json
+    context: Json
+    seed_state: Json
+    seed_state_hash: str
+    split: str
+
+
+class AtomicTaskRow(TableRow, frozen=True):
+    """One schema-valid call (paper 000 Eq. 1).
+
+    Attributes:
+        plan: A line of plan.
+        arguments: Literal arguments; `{"$need": TYPE}` marks one that composition binds.
+        result_hash: Id of the result in the initial state; empty for an atom with needs.
+    """
+
+    atom_id: str
+    scenario_id: str
+    tool_id: str
+    plan: str
+    arguments: Json
+    result_hash: str
+
+
+class TaskRow(TableRow, frozen=True):
+    """A composed task (paper 000 Eq. 2).
+
+    Attributes:
+        expression: With wire names, as `a, (b || c)`.
+        canonical: With atom ids, flattened and with parallel children sorted.
+        shape: The canonical expression with wire names and bindings but no argument values.
+        level: Level of composition, 1 for atoms.
+        bindings: `[{step, argument, from_step, pointer, kind}]`; kind `data`, or `order` for edges without a value.
+        goal: `{final_state_hash, required_outputs}`.
+        stop_reason: What ended the composition of the scenario: `exhausted`, `budget` or `max_depth`.
+        over_serialised: The true dependences are N-shaped and no expression says them exactly.
+    """
+
+    task_id: str
+    scenario_id: str
+    expression: str
+    canonical: str
+    shape: str
+    level: int
+    n_actions: int
+    n_parallel_groups: int
+    bindings: Json
+    goal: Json
+    stop_reason: str
+    over_serialised: bool
+
+
+class QueryRow(TableRow, frozen=True):
+    """What the user says.
+
+    Attributes:
+        turns: The user's messages, a JSON list of strings.
+        llm_call_id: The model call that wrote it; empty for the offline generator.
+        checks: `{name: true}` for every check it passed, and where each value is grounded.
+    """
+
+    query_id: str
+    task_id: str
+    turns: Json
+    llm_call_id: str
+    checks: Json
+
+
+class TrajectoryRow(TableRow, frozen=True):
+    """An ordered action trajectory (paper 000 Eq. 3-4)."""
+
+    trajectory_id: str
+    task_id: str
+    query_id: str
+    kind: Literal["gold", "contrastive"]
+    source: Literal["offline", "llm", "mutation", "import", "correction"]
+    parent_id: str
+    diverge_step: int
+    mutation: str
+    plan: str
+    response: str
+    n_actions: int
+    minimal: bool
+    reaches_goal: bool
+
+
+class StepRow(TableRow, frozen=True):
+    """One action of a trajectory.
+
+    Attributes:
+        step: From 0.
+        group: Steps of one group may be called in one turn.
+        bound_from: `{argument pointer: {step, pointer}}`.
+        rationale: A reference rationale; empty offline.
+    """
+
+    trajectory_id: str
+    step: int
+    group: int
+    tool_id: str
+    plan: str
+    arguments: Json
+    bound_from: Json
+    execution_id: str
+    rationale: str
+
+
+class ExecutionRow(TableRow, frozen=True):
+    """One executed call, keyed by the state before, the tool and the arguments.
+
+    Attributes:
+        proven: Executed again from the same state with the same observation and state after.
+    """
+
+    execution_id: str
+    status: Status
+    result: Json
+    error: Json
+    state_before: str
+    state_after: str
+    execution_kind: str
+    proven: bool
+
+
+class DecisionPointRow(TableRow, frozen=True):
+    """Candidates at one step: `[{tool_id, arguments, outcome, relevance, relevance_method}]`."""
+
+    decision_point_id: str
+    trajectory_id: str
+    step: int
+    prefix_hash: str
+    candidates: Json
+
+
+class AuditRow(TableRow, frozen=True):
+    """A person's judgement of a trajectory."""
+
+    audit_id: str
+    trajectory_id: str
+    annotator: str
+    query_ok: bool
+    goal_ok: bool
+    issues: Json
+    first_wrong_step: int
+    correction: Json
+    comment: str
+    submitted_at: str
+    guideline_version: str
+    blind: bool
+
+
+class LabelRow(TableRow, frozen=True):
+    """A label derived from audits; joined at export."""
+
+    trajectory_id: str
+    label: str
+    method: str
+    agreement: float
+
+
+class DiscardRow(TableRow, frozen=True):
+    """A candidate that did not become a trajectory, and why.
+
+    Attributes:
+        stage: `execution`, `order`, `parallel`, `determinism`, `minimality`, `query` or `duplicate`.
+        reason: A stable word within the stage.
+        detail: The evidence, for people.
+    """
+
+    discard_id: str
+    scenario_id: str
+    expression: str
+    stage: str
+    reason: str
+    detail: str
+
+
+# Name of the table -> its row type and its key.
+TABLES: dict[str, tuple[type[TableRow], tuple[str, ...]]] = {
+    "tools": (ToolRow, ("tool_id",)),
+    "edges": (
+        EdgeRow,
+        ("scenario_id", "producer_tool_id", "output_pointer", "consumer_tool_id", "argument_pointer"),
+    ),
+    "scenarios": (ScenarioRow, ("scenario_id",)),
+    "atomic_tasks": (AtomicTaskRow, ("atom_id",)),
+    "tasks": (TaskRow, ("task_id",)),
+    "queries": (QueryRow, ("query_id",)),
+    "trajectories": (TrajectoryRow, ("trajectory_id",)),
+    "steps": (StepRow, ("trajectory_id", "step")),
+    "executions": (ExecutionRow, ("execution_id",)),
+    "decision_points": (DecisionPointRow, ("decision_point_id",)),
+    "audits": (AuditRow, ("audit_id",)),
+    "labels": (LabelRow, ("trajectory_id",)),
+    "discards": (DiscardRow, ("discard_id",)),
+}
+
+
+@cache
+def json_columns(row: type[TableRow]) -> tuple[str, ...]:
+    """Return the names of the columns that hold canonical JSON."""
+    hints = typing.get_type_hints(row, include_extras=True)
+    return tuple(name for name, hint in hints.items() if hint is Json)
+
+
+@cache
+def arrow_schema(table: str) -> pyarrow.Schema:
+    """Return the Arrow schema of a table: all columns required, `format_version` in its metadata."""
+    import pyarrow
+
+    row, _ = TABLES[table]
+    kinds: dict[Any, Any] = {
+        str: pyarrow.string(),
+        int: pyarrow.int64(),
+        float: pyarrow.float64(),
+        bool: pyarrow.bool_(),
+    }
+    fields = []
+    for name, hint in typing.get_type_hints(row).items():
+        kind = pyarrow.string() if typing.get_origin(hint) is Literal else kinds[hint]
+        fields.append(pyarrow.field(name, kind, nullable=False))
+    metadata = {"planarena": msgspec.json.encode({"table": table, "format_version": FORMAT_VERSION}).decode()}
+    return pyarrow.schema(fields, metadata=metadata)

@@ -1,0 +1,25 @@
+"""One file per algorithm: its advantage, its loss, its options and its deviations from the paper."""
+
+from __future__ import annotations
+
+from planarena.trainers.algorithms.registry import (
+    AnyAlgorithmConfig,
+    build_config,
+    describe_options,
+    get,
+    list_algorithms,
+    names,
+    preset_names,
+    recipe,
+)
+
+__all__ = [
+    "AnyAlgorithmConfig",
+    "build_config",
+    "describe_options",
+    "get",
+    "list_algorithms",
+    "names",
+    "preset_names",
+    "recipe",
+]

@@ -1,0 +1,250 @@
+"""What every algorithm shares: defaults of the protocol, the clipped policy loss, KL and entropy terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import torch
+from torch import Tensor
+
+from planarena.trainers.algorithms import groups, surrogate
+from planarena.trainers.types import (
+    Advantages,
+    AlgorithmConfig,
+    LossInputs,
+    LossOutputs,
+    Needs,
+    Phase,
+    RolloutBatch,
+    Step,
+    option,
+)
+
+__all__ = [
+    "ClippedPolicy",
+    "GroupConfig",
+    "GroupPolicy",
+    "PolicyConfig",
+    "StatelessAlgorithm",
+    "advantage_metrics",
+    "to_tokens",
+    "token_mean",
+]
+
+
+class PolicyConfig(AlgorithmConfig, frozen=True, kw_only=True):
+    """Options of every algorithm that updates a policy on rollouts."""
+
+    eps_low: Annotated[
+        float, option("PPO's 0.2; 003 trains on-policy, where it is inert", "lower clip radius", ge=0, le=1)
+    ] = 0.2
+    eps_high: Annotated[float, option("PPO's 0.2", "upper clip radius", ge=0)] = 0.2
+    dual_clip: (
+        Annotated[float, option("verl's 3.0; no paper here has it", "bound on the ratio where A < 0", gt=1)]
+        | None
+    ) = 3.0
+    aggregation: Annotated[surrogate.Aggregation, option("003 Eq. 2", "how the token losses become one")] = (
+        "token-mean"
+    )
+    kl_coef: Annotated[
+        float, option("ours: the papers train without a KL term", "weight of the KL to the reference", ge=0)
+    ] = 0.0
+    kl_estimator: Annotated[surrogate.KLEstimator, option("DeepSeekMath Eq. 4", "estimator of that KL")] = (
+        "k3"
+    )
+    entropy_coef: Annotated[
+        float, option("ours: no bonus unless a paper says so", "weight of the entropy bonus", ge=0)
+    ] = 0.0
+
+
+class GroupConfig(PolicyConfig, frozen=True, kw_only=True):
+    """Options of algorithms whose advantage compares the rollouts of one prompt."""
+
+    ddof: Annotated[
+        Literal[0, 1], option("verl and TRL: unbiased", "degrees of freedom of the group's deviation")
+    ] = 1
+    std_eps: Annotated[float, option("verl's 1e-6", "added to the deviation", ge=0)] = 1e-6
+
+
+C = TypeVar("C", bound=AlgorithmConfig)
+P = TypeVar("P", bound=PolicyConfig)
+G = TypeVar("G", bound=GroupConfig)
+
+
+def to_tokens(values_B: Tensor, batch: RolloutBatch) -> Tensor:
+    """Return (B, T) in the batch's dtype: each row's value at its valid tokens, 0 elsewhere."""
+    return torch.where(batch.mask_BT.bool(), values_B.to(batch.dtype)[:, None], 0.0)
+
+
+def advantage_metrics(grouped: groups.Grouped) -> dict[str, float]:
+    """Return what to watch in every group-relative algorithm: wasted groups and lost rewards."""
+    return {
+        "advantage/degenerate_groups": float(grouped.degenerate_P.double().mean())
+        if grouped.count_P.numel()
+        else 0.0,
+        "advantage/invalid_rewards": float((~grouped.valid).sum()) if grouped.rewards.dim() == 1 else 0.0,
+        "advantage/mean_reward": float(grouped.rewards.sum() / grouped.count_P.sum().clamp(min=1.0)),
+    }
+
+
+class StatelessAlgorithm(Generic[C]):
+    """Defaults of the `Algorithm` protocol for algorithms that keep no state and train on rollouts.
+
+    Args:
+        config: The options.
+
+    Attributes:
+        title: The algorithm's name in prose.
+        paper: Where its equations are.
+        approximate: Some formula of it is not in the sources here.
+    """
+
+    title = ""
+    paper = ""
+    approximate = False
+    needs = Needs()
+
+    def __init__(self, config: C) -> None:
+        self.config = config
+
+    def advantages(self, batch: RolloutBatch, step: Step) -> Advantages:  # noqa: ARG002
+        """Return zeros: the loss uses no advantage."""
+        return Advantages(values_BT=torch.zeros_like(batch.mask_BT, dtype=batch.dtype))
+
+    def loss(self, inputs: LossInputs, step: Step) -> LossOutputs:
+        """Return the scalar loss of one micro-batch."""
+        raise NotImplementedError
+
+    def phase(self, step: Step) -> Phase:  # noqa: ARG002
+        """Say which batches the update of this step uses."""
+        if not self.needs.rollouts:
+            return "sft"
+        return "both" if self.needs.experts else "rl"
+
+    def keep_groups(self, batch: RolloutBatch) -> Tensor:
+        """Return (B,) bool: every row trains."""
+        return torch.ones(batch.mask_BT.shape[0], dtype=torch.bool, device=batch.mask_BT.device)
+
+    def pending_experts(self) -> tuple[str, ...]:
+        """Return no keys."""
+        return ()
+
+    def observe_gradient_norm(self, norm: float, step: Step) -> None:
+        """Ignore it."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return an empty state."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Accept an empty state.
+
+        Raises:
+            ValueError: If the state holds anything.
+        """
+        if state:
+            raise ValueError(
+                f"{type(self).__name__} keeps no state, but the checkpoint holds {sorted(state)}"
+            )
+
+
+class ClippedPolicy(StatelessAlgorithm[P]):
+    """The clipped policy loss on given advantages; subclasses choose the advantages."""
+
+    def __init__(self, config: P) -> None:
+        super().__init__(config)
+        self.needs = self.base_needs()
+
+    def base_needs(self) -> Needs:
+        """Return what the common terms need under this configuration."""
+        return Needs(reference_policy=self.config.kl_coef > 0, entropy=self.config.entropy_coef > 0)
+
+    def loss(self, inputs: LossInputs, step: Step) -> LossOutputs:
+        """Return the policy loss plus the KL and entropy terms."""
+        loss, metrics = self.policy_loss(inputs, step)
+        return self.regularised(loss, metrics, inputs, step)
+
+    def clip_radii(self, inputs: LossInputs) -> tuple[float | Tensor, float | Tensor]:
+        """Return lower and upper radius: those of the rows where the advantages set them, else the options."""
+        low: float | Tensor = self.config.eps_low
+        high: float | Tensor = self.config.eps_high
+        if inputs.eps_low_B is not None:
+            low = inputs.eps_low_B[:, None]
+        if inputs.eps_high_B is not None:
+            high = inputs.eps_high_B[:, None]
+        return low, high
+
+    def policy_loss(
+        self, inputs: LossInputs, step: Step, weight_BT: Tensor | None = None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the aggregated clipped surrogate and its metrics.
+
+        Args:
+            inputs: `logp_BT`, `mask_BT`, `advantages_BT`.
+            step: Global counts.
+            weight_BT: (B, T) weight of each token's loss, detached here; the divisor does not change.
+        """
+        logp_BT, mask_BT = inputs.require("logp_BT"), inputs.require("mask_BT")
+        advantages_BT = inputs.require("advantages_BT").detach()
+        low, high = self.clip_radii(inputs)
+        ratio_BT = surrogate.log_ratio(logp_BT, inputs.old_logp_BT, mask_BT)
+        loss_BT = surrogate.clipped_loss(
+            ratio_BT, advantages_BT, eps_low=low, eps_high=high, dual_clip=self.config.dual_clip
+        )
+        if weight_BT is not None:
+            loss_BT = loss_BT * weight_BT.detach()
+        loss = self.aggregate(loss_BT, mask_BT, step)
+        with torch.no_grad():
+            clipped = surrogate.clip_fraction(ratio_BT, advantages_BT, eps_low=low, eps_high=high)
+            metrics = {
+                "loss/policy": loss.detach(),
+                "policy/clip_fraction": token_mean(clipped, mask_BT, step),
+                "policy/kl_to_rollout": token_mean(-ratio_BT.detach(), mask_BT, step),
+            }
+        return loss, metrics
+
+    def aggregate(self, loss_BT: Tensor, mask_BT: Tensor, step: Step) -> Tensor:
+        """Reduce a loss matrix by the configured aggregation and the global counts."""
+        return surrogate.aggregate(
+            loss_BT,
+            mask_BT,
+            self.config.aggregation,
+            tokens=step.tokens,
+            sequences=step.sequences,
+            horizon=step.horizon,
+        )
+
+    def regularised(
+        self, loss: Tensor, metrics: dict[str, Tensor], inputs: LossInputs, step: Step
+    ) -> LossOutputs:
+        """Add the KL and entropy terms, where their weights are not 0."""
+        if self.config.kl_coef > 0 and inputs.logp_BT is not None:
+            mask_BT = inputs.require("mask_BT")
+            kl_BT = surrogate.kl_estimate(
+                inputs.logp_BT, inputs.require("ref_logp_BT"), mask_BT, self.config.kl_estimator
+            )
+            kl = self.aggregate(kl_BT, mask_BT, step)
+            loss = loss + self.config.kl_coef * kl
+            metrics["loss/kl"] = kl.detach()
+        if self.config.entropy_coef > 0 and inputs.logp_BT is not None:
+            entropy = self.aggregate(inputs.require("entropy_BT"), inputs.require("mask_BT"), step)
+            loss = loss - self.config.entropy_coef * entropy
+            metrics["policy/entropy"] = entropy.detach()
+        metrics["loss/total"] = loss.detach()
+        return LossOutputs(loss=loss, metrics=metrics)
+
+
+def token_mean(values_BT: Tensor, mask_BT: Tensor, step: Step) -> Tensor:
+    """Return the mean over valid tokens, by the global count where it is known."""
+    return surrogate.aggregate(values_BT, mask_BT, "token-mean", tokens=step.tokens)
+
+
+class GroupPolicy(ClippedPolicy[G]):
+    """The clipped policy loss on (R - mean) / (std + eps) of the group: GRPO and what builds on it."""
+
+    def advantages(self, batch: RolloutBatch, step: Step) -> Advantages:  # noqa: ARG002
+        """Return the standardised reward of each row at its tokens."""
+        grouped = groups.group_rewards(batch.rewards_B, batch.group_B, batch.mask_BT)
+        values_B = grouped.standardised(ddof=self.config.ddof, eps=self.config.std_eps)
+        return Advantages(values_BT=to_tokens(values_B, batch), metrics=advantage_metrics(grouped))

@@ -1,0 +1,80 @@
+"""SFT: the token-mean cross-entropy on demonstrations, optionally with a token weight.
+
+L = -sum(w log pi) / sum(mask). Source: 003 Eq. 1, 002 Eq. 1. With `weight: is` it is DFT.
+No deviation.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Protocol
+
+from torch import Tensor
+
+from planarena.trainers.algorithms import demonstrations
+from planarena.trainers.algorithms.base import StatelessAlgorithm
+from planarena.trainers.types import AlgorithmConfig, LossInputs, LossOutputs, Needs, Step, option
+
+__all__ = ["SFT", "ClipAbove", "FocalGamma", "SFTConfig", "TopFraction", "configured_weights"]
+
+
+ClipAbove = Annotated[float, option("003 B.2", "probability above which is_clip gives 0", ge=0, le=1)]
+FocalGamma = Annotated[float, option("ours: 003 gives no exponent", "exponent of focal", ge=0)]
+TopFraction = Annotated[float, option("003 B.2", "share of tokens of entropy_top", gt=0, le=1)]
+
+
+class Weighted(Protocol):
+    """Options of a weighted cross-entropy on demonstrations (003 appendix B.2)."""
+
+    @property
+    def weight(self) -> demonstrations.TokenWeight: ...
+    @property
+    def clip_above(self) -> float: ...
+    @property
+    def focal_gamma(self) -> float: ...
+    @property
+    def top_fraction(self) -> float: ...
+
+
+class SFTConfig(AlgorithmConfig, frozen=True, kw_only=True, tag="sft"):
+    """Options of SFT."""
+
+    weight: Annotated[
+        demonstrations.TokenWeight, option("003 Eq. 1", "token weight of the cross-entropy")
+    ] = "none"
+    clip_above: ClipAbove = 0.4
+    focal_gamma: FocalGamma = 2.0
+    top_fraction: TopFraction = 0.05
+
+
+def configured_weights(config: Weighted, inputs: LossInputs) -> Tensor | None:
+    """Return the (E, T') token weights that a configuration asks for, None where all are 1."""
+    if config.weight == "none" or inputs.expert_logp_ET is None:
+        return None
+    return demonstrations.token_weights(
+        config.weight,
+        inputs.expert_logp_ET,
+        inputs.require("expert_mask_ET"),
+        entropy_ET=inputs.expert_entropy_ET,
+        clip_above=config.clip_above,
+        focal_gamma=config.focal_gamma,
+        top_fraction=config.top_fraction,
+        entropy_mean=inputs.scalars.get("expert_entropy_mean"),
+        entropy_threshold=inputs.scalars.get("expert_entropy_threshold"),
+    )
+
+
+class SFT(StatelessAlgorithm[SFTConfig]):
+    """Supervised fine-tuning."""
+
+    title = "SFT"
+    paper = "003 Eq. 1; 002 Eq. 1"
+
+    def __init__(self, config: SFTConfig) -> None:
+        super().__init__(config)
+        self.needs = Needs(rollouts=False, experts=True, expert_entropy=config.weight.startswith("entropy"))
+
+    def loss(self, inputs: LossInputs, step: Step) -> LossOutputs:
+        """Return the weighted cross-entropy."""
+        inputs.require("expert_logp_ET")
+        loss = demonstrations.expert_loss(inputs, step, configured_weights(self.config, inputs))
+        return LossOutputs(loss=loss, metrics={"loss/sft": loss.detach(), "loss/total": loss.detach()})

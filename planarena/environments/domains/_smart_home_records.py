@@ -14,12 +14,11 @@ __all__ = [
     "Clock",
     "Color",
     "Days",
-    "DeviceId",
-    "DeviceState",
+    "DeviceChange",
     "DoorName",
     "DoorState",
     "Extreme",
-    "FanState",
+    "LightId",
     "LightState",
     "LockState",
     "Measure",
@@ -35,10 +34,12 @@ __all__ = [
     "SceneName",
     "SceneRun",
     "ScheduledScene",
+    "ThermostatId",
     "ThermostatState",
 ]
 
-DeviceId = Annotated[str, Semantic("device_id", hidden=True)]
+LightId = Annotated[str, Semantic("light_id", hidden=True)]
+ThermostatId = Annotated[str, Semantic("thermostat_id", hidden=True)]
 SceneId = Annotated[str, Semantic("scene_id", hidden=True)]
 SceneName = Annotated[str, Semantic("scene_name", surface="name")]
 RoomName = Annotated[
@@ -58,7 +59,7 @@ RoomName = Annotated[
 DoorName = Annotated[
     Literal["front door", "back door", "garage door", "balcony door"], Semantic("door", surface="word")
 ]
-Measure = Annotated[Literal["temperature", "humidity", "co2"], Semantic("measure", surface="word")]
+Measure = Annotated[Literal["temperature", "humidity", "daylight"], Semantic("measure", surface="word")]
 Extreme = Annotated[Literal["lowest", "highest"], Semantic("extreme", surface="word")]
 Power = Annotated[Literal["on", "off"], Semantic("power", surface="word")]
 LockState = Annotated[Literal["locked", "unlocked"], Semantic("lock_state", surface="word")]
@@ -69,10 +70,12 @@ Color = Annotated[
 ]
 Days = Annotated[Literal["daily", "weekdays", "weekends"], Semantic("schedule_days", surface="word")]
 Brightness = Annotated[int, Semantic("brightness", surface="percent", minimum=1, maximum=100)]
-Celsius = Annotated[float, Semantic("room_temperature", surface="temperature", minimum=5, maximum=30)]
+Celsius = Annotated[float, Semantic("target_temperature", surface="temperature", minimum=5, maximum=30)]
 Clock = Annotated[str, Semantic("clock_time", surface="time", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 Minutes = Annotated[int, Semantic("minutes", surface="minutes", minimum=1, maximum=30)]
 Moment = Annotated[str, Semantic("moment", surface="datetime")]
+# Measured, not wanted: heating a room to what it already has is no wish.
+Measured = Annotated[float, Semantic("measured_temperature", surface="temperature")]
 Percent = Annotated[int, Semantic("percent", surface="percent")]
 Count = Annotated[int, Semantic("count", surface="number")]
 Number = Annotated[float, Semantic("measurement", surface="number")]
@@ -81,7 +84,7 @@ Number = Annotated[float, Semantic("measurement", surface="number")]
 class LightState(TypedDict):
     """A light; brightness and colour are what it has or would have when on."""
 
-    device_id: DeviceId
+    light_id: LightId
     name: str
     power: Power
     brightness: Percent
@@ -91,29 +94,21 @@ class LightState(TypedDict):
 class ThermostatState(TypedDict):
     """A thermostat; the target holds while it is on."""
 
-    device_id: DeviceId
+    thermostat_id: ThermostatId
     power: Power
     target: Celsius
 
 
-class FanState(TypedDict):
-    """A fan."""
-
-    device_id: DeviceId
-    name: str
-    power: Power
-
-
 class RoomState(TypedDict):
-    """A room: what its sensor measures, and its devices."""
+    """A room: what its sensor measures, how the temperature moves, and its devices."""
 
     room: RoomName
-    temperature: Celsius
+    temperature: Measured
     humidity: Percent
-    co2: int
+    daylight: int
+    trend: str
     light: LightState
     thermostat: ThermostatState
-    fan: FanState
     summary: str
 
 
@@ -132,10 +127,9 @@ class Ranking(TypedDict):
     rooms: list[RankedRoom]
 
 
-class DeviceState(TypedDict):
+class DeviceChange(TypedDict):
     """A device after a change; the state in words."""
 
-    device_id: DeviceId
     device: str
     room: RoomName
     state: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any, get_args
 
@@ -17,24 +18,24 @@ _ROOMS: tuple[str, ...] = get_args(get_args(RoomName)[0])
 _DOORS: tuple[str, ...] = get_args(get_args(DoorName)[0])
 _COLORS: tuple[str, ...] = get_args(get_args(Color)[0])
 # What a thing's description offers besides its properties.
-_ACTIONS = {"light": ["toggle", "fade"], "thermostat": ["toggle", "boost"], "fan": ["toggle"]}
+_ACTIONS = {"light": ["toggle", "fade"], "thermostat": ["toggle", "boost"]}
 
 _new_id = Environment.new_id
 
 
 def _devices(rng: Random, words: dict[str, Any], rooms: list[str]) -> dict[str, Record]:
-    """Return a light, a thermostat and a fan for each room; the first two rooms have all of them off."""
+    """Return a light and a thermostat for each room; the first two rooms have both off."""
     devices: dict[str, Record] = {}
     for place, room in enumerate(rooms):
         on = {
-            kind: place > 1 and rng.random() < share for kind, share in (("l", 0.5), ("t", 0.6), ("f", 0.25))
+            kind: place > 1 and rng.random() < share for kind, share in (("light", 0.5), ("thermostat", 0.6))
         }
         parts: list[tuple[str, str, dict[str, Any]]] = [
             (
                 "light",
                 rng.choice(words["lights"]),
                 {
-                    "power": "on" if on["l"] else "off",
+                    "power": "on" if on["light"] else "off",
                     "brightness": rng.randrange(35, 100, 5),
                     "color": rng.choice(["warm white", "cool white"]),
                 },
@@ -42,9 +43,8 @@ def _devices(rng: Random, words: dict[str, Any], rooms: list[str]) -> dict[str, 
             (
                 "thermostat",
                 "thermostat",
-                {"power": "on" if on["t"] else "off", "target": rng.randrange(34, 40) / 2},
+                {"power": "on" if on["thermostat"] else "off", "target": rng.randrange(34, 40) / 2},
             ),
-            ("fan", rng.choice(words["fans"]), {"power": "on" if on["f"] else "off"}),
         ]
         for kind, name, properties in parts:
             device_id = _new_id("dv", room, kind)
@@ -68,20 +68,36 @@ def _sensors(rng: Random, rooms: list[str]) -> dict[str, Record]:
     values = zip(
         rng.sample(range(160, 235), size),
         rng.sample(range(33, 68), size),
-        rng.sample(range(480, 1500, 10), size),
+        rng.sample(range(60, 900, 5), size),
         strict=True,
     )
     return {
         room: {
+            "battery": rng.randint(21, 100),
+            "daylight": daylight,
             "href": f"/things/{room.replace(' ', '-')}/sensor",
+            "humidity": humidity,
             "room": room,
             "temperature": tenths / 10,
-            "humidity": humidity,
-            "co2": co2,
-            "battery": rng.randint(21, 100),
         }
-        for room, (tenths, humidity, co2) in zip(rooms, values, strict=True)
+        for room, (tenths, humidity, daylight) in zip(rooms, values, strict=True)
     }
+
+
+def _history(rng: Random, now: str, sensors: dict[str, Record]) -> dict[str, Record]:
+    """Return what each sensor measured one to four hours ago."""
+    found: dict[str, Record] = {}
+    for room, sensor in sensors.items():
+        drift = rng.choice([-0.3, 0.0, 0.2])
+        for hours in range(1, 5):
+            at = (datetime.fromisoformat(now) - timedelta(hours=hours)).isoformat(timespec="minutes")
+            found[_new_id("rd", room, at)] = {
+                "at": at,
+                "humidity": sensor["humidity"] + rng.randint(-2, 2),
+                "room": room,
+                "temperature": round(sensor["temperature"] - drift * hours, 1),
+            }
+    return found
 
 
 def _scene(rng: Random, name: str, devices: dict[str, Record], rooms: list[str]) -> Record:
@@ -90,12 +106,14 @@ def _scene(rng: Random, name: str, devices: dict[str, Record], rooms: list[str])
     for device_id, device in devices.items():
         if device["room"] not in rooms:
             continue
-        kept = dict(device["properties"])
         if device["kind"] == "light":
-            kept = {"power": "on", "brightness": rng.randrange(10, 35, 5), "color": rng.choice(_COLORS)}
-        elif device["kind"] == "thermostat":
-            kept = {"power": "on", "target": rng.randrange(40, 45) / 2}
-        settings[device_id] = kept
+            settings[device_id] = {
+                "power": "on",
+                "brightness": rng.randrange(10, 35, 5),
+                "color": rng.choice(_COLORS),
+            }
+        else:
+            settings[device_id] = {"power": "on", "target": rng.randrange(40, 45) / 2}
     return {"scene_id": _new_id("sc", name), "name": name, "settings": settings}
 
 
@@ -106,6 +124,7 @@ class SmartHomeScenario(Environment):
     def seed(cls, rng: Random) -> Seed:
         """Make a house of eight rooms with at most two doors unlocked and the alarm off."""
         words, people = load_yaml("seeds/smart_home.yaml"), load_yaml("seeds/people.yaml")
+        now = f"2026-{rng.randint(1, 11):02d}-{rng.randint(1, 28):02d}T{rng.choice(['07:30', '09:00', '16:30', '18:00'])}"
         rooms = rng.sample(_ROOMS, 8)
         devices, sensors = _devices(rng, words, rooms), _sensors(rng, rooms)
         coldest = min(rooms, key=lambda room: sensors[room]["temperature"])
@@ -141,16 +160,16 @@ class SmartHomeScenario(Environment):
             "room": rooms[0],
             "other": rooms[1],
             "cold": coldest,
-            "stuffy": max(rooms, key=lambda room: sensors[room]["co2"]),
+            "dark": min(rooms, key=lambda room: sensors[room]["daylight"]),
             "door": open_doors[0] if open_doors else "",
         }
         fitting = [row for row in words["situations"] if open_doors or "{door}" not in row["title"]]
         situation = rng.choice(fitting)
-        now = f"2026-{rng.randint(1, 11):02d}-{rng.randint(1, 28):02d}T{rng.choice(['07:30', '09:00', '16:30', '18:00'])}"
         return Seed(
             tables={
                 "devices": devices,
                 "sensors": sensors,
+                "readings": _history(rng, now, sensors),
                 "scenes": {scene["scene_id"]: scene for scene in scenes},
                 "schedules": schedules,
                 "doors": doors,
@@ -181,11 +200,11 @@ class SmartHomeScenario(Environment):
     @proposals("compare_rooms")
     def _propose_compare_rooms(self, rng: Random) -> Iterator[dict[str, Any]]:
         yield {"measure": "temperature", "extreme": "lowest"}
-        yield {"measure": "co2", "extreme": "highest"}
+        yield {"measure": "daylight", "extreme": "lowest"}
         yield {"measure": "humidity", "extreme": rng.choice(["lowest", "highest"])}
 
-    @proposals("switch_device")
-    def _propose_switch_device(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  two values
+    @proposals("switch_light")
+    def _propose_switch_light(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  two values
         yield {"power": "on"}
         yield {"power": "off"}
 

@@ -50,6 +50,14 @@ def _euros(amount: float) -> float:
     return round(float(amount), 2)
 
 
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
 class Banking(BankingScenario):
     """The retail bank of one customer."""
 
@@ -288,8 +296,8 @@ class Banking(BankingScenario):
         account = self.require("accounts", account_id, "account")
         amount = _euros(amount)
         self._require_payee(payee)
-        if first_date <= self._today():
-            raise ToolError("invalid_date", "The first payment must lie in the future.")
+        if first_date <= self._today() or not _is_day(first_date):
+            raise ToolError("invalid_date", "The first payment must be on a day in the future.")
         order_id = self.new_id("so", account_id, payee)
         if self.state.get("standing_orders", order_id) is not None:
             raise ToolError("already_exists", f"The account already pays {payee} by standing order.")

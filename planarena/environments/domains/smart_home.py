@@ -13,11 +13,11 @@ from planarena.environments.domains._smart_home_records import (
     Clock,
     Color,
     Days,
-    DeviceId,
-    DeviceState,
+    DeviceChange,
     DoorName,
     DoorState,
     Extreme,
+    LightId,
     LockState,
     Measure,
     Minutes,
@@ -32,6 +32,7 @@ from planarena.environments.domains._smart_home_records import (
     SceneName,
     SceneRun,
     ScheduledScene,
+    ThermostatId,
 )
 from planarena.environments.domains._smart_home_scenario import SmartHomeScenario
 from planarena.environments.environment import ToolError, tool
@@ -39,7 +40,7 @@ from planarena.environments.state import Record
 
 __all__ = ["SmartHome"]
 
-_UNITS = {"temperature": "°C", "humidity": "%", "co2": "ppm"}
+_UNITS = {"temperature": "°C", "humidity": "%", "daylight": "lux"}
 _RUNS_ON = {"daily": range(7), "weekdays": range(5), "weekends": range(5, 7)}
 
 
@@ -49,8 +50,6 @@ def _in_words(kind: str, properties: dict[str, Any]) -> str:
         return "off"
     if kind == "light":
         return f"on at {properties['brightness']}% in {properties['color']}"
-    if kind == "fan":
-        return "on"
     until = f" until {properties['until']}" if "until" in properties else ""
     return f"heating to {properties['target']:g} °C{until}"
 
@@ -63,13 +62,9 @@ class SmartHome(SmartHomeScenario):
     """The house of one family."""
 
     domain = "smart_home"
-    summary = "A house of connected things: room sensors, lights, heating, fans, scenes, schedules, locks and an alarm."
-
-    def _require_kind(self, device_id: str, kind: str) -> Record:
-        device = self.require("devices", device_id, "device")
-        if device["kind"] != kind:
-            raise ToolError("not_supported", f"The device is a {device['kind']}, not a {kind}.")
-        return device
+    summary = (
+        "A house of connected things: room sensors, lights, heating, scenes, schedules, locks and an alarm."
+    )
 
     def _in_room(self, room: str) -> dict[str, Record]:
         """Return a room's devices by kind."""
@@ -78,7 +73,7 @@ class SmartHome(SmartHomeScenario):
             raise ToolError("not_found", f"The house has no {room}.")
         return found
 
-    def _change(self, device: Record, properties: dict[str, Any]) -> DeviceState:
+    def _change(self, device: Record, properties: dict[str, Any]) -> DeviceChange:
         """Give a device other properties than it has."""
         if properties == device["properties"]:
             raise ToolError(
@@ -86,7 +81,6 @@ class SmartHome(SmartHomeScenario):
             )
         self.state.patch("devices", device["device_id"], properties=properties)
         return {
-            "device_id": device["device_id"],
             "device": device["name"],
             "room": device["room"],
             "state": _in_words(device["kind"], properties),
@@ -96,45 +90,53 @@ class SmartHome(SmartHomeScenario):
     def _summary(devices: dict[str, Record]) -> str:
         words = {kind: _in_words(kind, device["properties"]) for kind, device in devices.items()}
         heating = words["thermostat"].removeprefix("heating ")
-        return f"light {words['light']}, heating {heating}, fan {words['fan']}"
+        return f"light {words['light']}, heating {heating}"
 
     @tool("read")
     def get_room(self, room: RoomName) -> RoomState:
-        """Read a room's sensor and the state of its light, thermostat and fan.
+        """Read a room's sensor and the state of its light and its thermostat.
 
         Args:
             room: The room.
         """
         devices = self._in_room(room)
         sensor = self.require("sensors", room, "sensor")
-        light, thermostat, fan = devices["light"], devices["thermostat"], devices["fan"]
+        light, thermostat = devices["light"], devices["thermostat"]
         return {
             "room": room,
             "temperature": sensor["temperature"],
             "humidity": sensor["humidity"],
-            "co2": sensor["co2"],
+            "daylight": sensor["daylight"],
+            "trend": self._trend(sensor),
             "light": {
-                "device_id": light["device_id"],
+                "light_id": light["device_id"],
                 "name": light["name"],
                 "power": light["properties"]["power"],
                 "brightness": light["properties"]["brightness"],
                 "color": light["properties"]["color"],
             },
             "thermostat": {
-                "device_id": thermostat["device_id"],
+                "thermostat_id": thermostat["device_id"],
                 "power": thermostat["properties"]["power"],
                 "target": thermostat["properties"]["target"],
             },
-            "fan": {"device_id": fan["device_id"], "name": fan["name"], "power": fan["properties"]["power"]},
             "summary": self._summary(devices),
         }
+
+    def _trend(self, sensor: Record) -> str:
+        """Say how the temperature moved since the oldest reading of the last hours."""
+        earlier = (row for row in self.state.scan("readings") if row["room"] == sensor["room"])
+        oldest = min(earlier, key=lambda row: row["at"])["temperature"]
+        if oldest == sensor["temperature"]:
+            return "steady"
+        return "rising" if sensor["temperature"] > oldest else "falling"
 
     @tool("read")
     def compare_rooms(self, measure: Measure, extreme: Extreme) -> Ranking:
         """Rank all rooms by what their sensors measure: the lowest or the highest value first, equal ones by name.
 
         Args:
-            measure: `temperature` (°C), `humidity` (%) or `co2` (ppm).
+            measure: `temperature` (°C), `humidity` (%) or `daylight` (lux at the window).
             extreme: Which end comes first.
         """
         sensors = sorted(self.state.scan("sensors"), key=lambda row: row["room"])
@@ -147,32 +149,32 @@ class SmartHome(SmartHomeScenario):
         }
 
     @tool("update")
-    def switch_device(self, device_id: DeviceId, power: Power) -> DeviceState:
-        """Turn a light, a thermostat or a fan on or off; it keeps its other settings.
+    def switch_light(self, light_id: LightId, power: Power) -> DeviceChange:
+        """Turn a light on or off; it keeps its brightness and its colour.
 
         Args:
-            device_id: The device.
+            light_id: The light.
             power: `on` or `off`.
         """
-        device = self.require("devices", device_id, "device")
-        if device["properties"]["power"] == power:
+        light = self.require("devices", light_id, "light")
+        if light["properties"]["power"] == power:
             raise ToolError(
-                f"already_{power}", f"The {device['name']} in the {device['room']} is already {power}."
+                f"already_{power}", f"The {light['name']} in the {light['room']} is already {power}."
             )
-        return self._change(device, {**device["properties"], "power": power})
+        return self._change(light, {**light["properties"], "power": power})
 
     @tool("update")
     def set_light(
-        self, device_id: DeviceId, brightness: Brightness, color: Color | None = None
-    ) -> DeviceState:
+        self, light_id: LightId, brightness: Brightness, color: Color | None = None
+    ) -> DeviceChange:
         """Set how bright a light is and, if given, its colour; the light must be on.
 
         Args:
-            device_id: The light.
+            light_id: The light.
             brightness: Percent, 1 to 100.
             color: The new colour; it stays as it is if left out.
         """
-        light = self._require_kind(device_id, "light")
+        light = self.require("devices", light_id, "light")
         if light["properties"]["power"] == "off":
             raise ToolError(
                 "device_off", f"The {light['name']} in the {light['room']} is off; switch it on first."
@@ -184,23 +186,24 @@ class SmartHome(SmartHomeScenario):
 
     @tool("update")
     def set_target_temperature(
-        self, device_id: DeviceId, temperature: Celsius, until: Clock | None = None
-    ) -> DeviceState:
-        """Set the temperature that a thermostat keeps; the thermostat must be on.
+        self, thermostat_id: ThermostatId, temperature: Celsius, until: Clock | None = None
+    ) -> DeviceChange:
+        """Set the temperature that a thermostat keeps, and switch it on if it is off.
+
+        While the alarm is in away mode the heating cannot be changed.
 
         Args:
-            device_id: The thermostat.
+            thermostat_id: The thermostat.
             temperature: Degrees Celsius, 5 to 30.
             until: Time of day when it goes back to its programme; it stays if left out.
         """
-        thermostat = self._require_kind(device_id, "thermostat")
-        if thermostat["properties"]["power"] == "off":
-            raise ToolError(
-                "device_off", f"The thermostat in the {thermostat['room']} is off; switch it on first."
-            )
+        thermostat = self.require("devices", thermostat_id, "thermostat")
+        if self.require("alarm", "system", "alarm")["mode"] == "away":
+            raise ToolError("away_mode", "The heating cannot be changed while the alarm is in away mode.")
         kept = {key: value for key, value in thermostat["properties"].items() if key != "until"}
+        target = round(float(temperature), 1)
         limit = {} if until is None else {"until": until}
-        return self._change(thermostat, {**kept, "target": round(float(temperature), 1), **limit})
+        return self._change(thermostat, {**kept, "power": "on", "target": target, **limit})
 
     @tool("update")
     def set_door_lock(self, door: DoorName, state: LockState) -> DoorState:
@@ -271,7 +274,7 @@ class SmartHome(SmartHomeScenario):
             "rooms": rooms,
             "coverage": _listed([f"the {room}" for room in rooms]) or "no room yet",
             "schedules": [{"time": row["time"], "days": row["days"]} for row in runs],
-            "runs": _listed([f"{row['days']} at {row['time']}" for row in runs]) or "not scheduled",
+            "runs": _listed([f"{row['days']} at {row['time']}" for row in runs]) or "no fixed time",
         }
 
     def _rooms_of(self, scene: Record) -> list[Any]:
@@ -286,9 +289,9 @@ class SmartHome(SmartHomeScenario):
 
     @tool("update")
     def add_room_to_scene(self, scene_id: SceneId, room: RoomName) -> SceneChange:
-        """Store the present settings of a room's light, thermostat and fan in a scene, over any it had for the room.
+        """Store the present settings of a room's light and heating in a scene, over any it had for the room.
 
-        At least one of the three must be on.
+        At least one of the two must be on.
 
         Args:
             scene_id: The scene.

@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-VENV := .venv
+export VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 # Further options of pytest: make test ARGS="-k ledger -x"

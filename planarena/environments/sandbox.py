@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -196,6 +197,44 @@ def interpreter_paths(python: Path) -> list[Path]:
     return paths
 
 
+_starter: ThreadPoolExecutor | None = None
+_starter_lock = threading.Lock()
+
+
+def _forget_starter() -> None:
+    """Threads do not survive a fork."""
+    global _starter
+    _starter = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_starter)
+
+
+def _start(line: Sequence[str], environ: Mapping[str, str], folder: str | None) -> subprocess.Popen[bytes]:
+    """Start from a thread that lives as long as we do.
+
+    The kernel sends "your parent died" when the thread that started a process ends, and a sandbox may be
+    asked for in a thread that ends at once.
+    """
+    global _starter
+    with _starter_lock:
+        if _starter is None:
+            _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="planarena-sandbox")
+        starter = _starter
+    return starter.submit(
+        subprocess.Popen,
+        list(line),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(environ),
+        cwd=folder,
+        bufsize=0,
+        start_new_session=True,
+    ).result()
+
+
 class Sandbox:
     """One confined process with pipes for its standard streams.
 
@@ -253,16 +292,7 @@ class Sandbox:
                 network=network,
             )
             environ = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            line,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environ,
-            cwd=self._scratch,
-            bufsize=0,
-            start_new_session=True,
-        )
+        self.process = _start(line, environ, self._scratch)
         self._tail = bytearray()
         assert self.process.stderr is not None
         self._drain = threading.Thread(target=self._read_errors, args=(self.process.stderr,), daemon=True)

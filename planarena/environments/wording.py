@@ -74,9 +74,14 @@ def load_wording(domain: str) -> dict[str, ToolWording]:
         raise SchemaError(str(error), where=f"data/{name}", fix="correct the wording file") from error
 
 
-@cache
+_OFFERS: dict[str, dict[str, tuple[Offer, ...]]] = {}
+
+
 def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
     """Return for each tool of an environment what its result offers for binding."""
+    known = _OFFERS.get(environment.domain)
+    if known is not None:
+        return known
     wording = load_wording(environment.domain)
     found: dict[str, tuple[Offer, ...]] = {}
     for name, operation in operations(environment).items():
@@ -92,6 +97,7 @@ def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
                 )
             entries.append(Offer(pointer, path, schema["x-semantic"], bool(schema.get("x-hidden"))))
         found[name] = tuple(entries)
+    _OFFERS[environment.domain] = found
     return found
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, Literal, NamedTuple
 
 from planarena.environments.environment import Environment, Seed, ToolError
-from planarena.environments.state import Footprint, Store
+from planarena.environments.state import Footprint, Record, Store
 from planarena.records.canonical import canonical_bytes
 from planarena.tools.signatures import describe, input_schema, output_schema
 from planarena.tools.tool import Tool
@@ -108,14 +108,38 @@ class World:
             for environment, seed in pairs
             for name, rows in seed.tables.items()
         }
-        self.store = Store.load(tables)
-        self.facts: dict[str, Any] = {}
+        facts: dict[str, Any] = {}
         for _, seed in reversed(pairs):
-            self.facts.update(seed.facts)
+            facts.update(seed.facts)
+        self._settle(Store.load(tables), facts, [(environment, seed.story) for environment, seed in pairs])
+
+    @classmethod
+    def restore(
+        cls,
+        environments: Iterable[type[Environment]],
+        tables: Mapping[str, Mapping[str, Record]],
+        facts: Mapping[str, Any],
+    ) -> World:
+        """Make the world of a stored scenario; without a story it proposes nothing sensible, but calls work.
+
+        Args:
+            environments: The classes.
+            tables: `{domain.table: {id: record}}`, as in the column `seed_state`.
+            facts: As in the column `context`.
+        """
+        world = cls.__new__(cls)
+        world._settle(Store.load(tables), dict(facts), [(environment, {}) for environment in environments])
+        return world
+
+    def _settle(
+        self, store: Store, facts: dict[str, Any], owners: list[tuple[type[Environment], Mapping[str, Any]]]
+    ) -> None:
+        self.store = store
+        self.facts = facts
         self.operations: dict[str, Operation] = {}
         self._owners: dict[str, Environment] = {}
-        for environment, seed in pairs:
-            owner = environment(self.store.view(environment.domain), self.facts, seed.story)
+        for environment, story in owners:
+            owner = environment(store.view(environment.domain), facts, story)
             for name, operation in operations(environment).items():
                 if name in self.operations:
                     raise ValueError(f"two environments offer a tool named {name}")

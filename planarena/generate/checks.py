@@ -8,10 +8,10 @@ from typing import Any
 
 from planarena.generate.clauses import Said, StepWords
 
-__all__ = ["QueryFault", "check_query"]
+__all__ = ["QueryFaultError", "check_query"]
 
 
-class QueryFault(Exception):
+class QueryFaultError(Exception):
     """A query that must not be used.
 
     Args:
@@ -44,10 +44,10 @@ def check_query(
         The passed checks and, under `grounded`, for each `step/argument` one of `query`, `context` or `step N`.
 
     Raises:
-        QueryFault: `ungrounded`, `tool_name`, `hidden_value` or `leftover_template`.
+        QueryFaultError: `ungrounded`, `tool_name`, `hidden_value` or `leftover_template`.
     """
     if "{" in text or "}" in text:
-        raise QueryFault("leftover_template", text)
+        raise QueryFaultError("leftover_template", text)
     stated: dict[tuple[int, str], str] = {}
     for one in said:
         if _holds(text, one.text):
@@ -65,12 +65,12 @@ def check_query(
             elif repr(value) in known:
                 grounded[place] = "context"
             else:
-                raise QueryFault(
+                raise QueryFaultError(
                     "ungrounded", f"step {step.number}: {argument} = {value!r} is not in the query"
                 )
     for name in tool_names:
         if "_" in name and name in text:
-            raise QueryFault("tool_name", name)
+            raise QueryFaultError("tool_name", name)
     return {"grounded": grounded, "no_hidden_values": True, "no_tool_names": True}
 
 
@@ -92,4 +92,4 @@ def _holds(text: str, phrase: str) -> bool:
 def _refuse_hidden(text: str, step: StepWords, argument: str, value: Any) -> None:
     schema = step.operation.tool.parameters[argument]
     if schema.get("x-hidden") and isinstance(value, str) and value in text:
-        raise QueryFault("hidden_value", f"step {step.number}: {argument}")
+        raise QueryFaultError("hidden_value", f"step {step.number}: {argument}")

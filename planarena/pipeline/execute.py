@@ -23,15 +23,7 @@ from planarena.pipeline.products import (
 from planarena.pipeline.scenarios import Scenario, draw_scenario, rng_for
 from planarena.proofs import Dependences, find_dependences, find_superfluous, known_values, prove_orders
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
-from planarena.tasks.algebra import (
-    Expression,
-    Node,
-    canonical,
-    from_order,
-    generations,
-    order_of,
-    render,
-)
+from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
 from planarena.tasks.atoms import Atom, Binding, Call, resolve
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 
@@ -227,7 +219,7 @@ class _ScenarioRun:
         expression, over_serialised = from_order(found.before)
         if candidate.op == "," and not isinstance(right, int) and not _crosses(found.before, left.n_actions):
             return None  # the two parts commute: the parallel candidate says the same
-        numbered = canonical(_rename(expression, order), self._label)
+        numbered = canonical(relabel(expression, order), self._label)
         last = order[-1]
         offered = left.offers if isinstance(right, int) else _joined(left.offers, right.offers)
         if isinstance(right, int):
@@ -390,12 +382,6 @@ def _is_bound(value: Any) -> bool:
 def _crosses(before: Sequence[int], split: int) -> bool:
     left = (1 << split) - 1
     return any(mask & left for mask in before[split:])
-
-
-def _rename(expression: Expression, order: Sequence[int]) -> Expression:
-    if isinstance(expression, Node):
-        return Node(expression.op, tuple(_rename(part, order) for part in expression.parts))
-    return order[expression]  # type: ignore[index]
 
 
 def _joined(

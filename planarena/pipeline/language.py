@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
 
 from planarena.config import BuildConfig
 from planarena.environments import Operation, operations
 from planarena.environments.domains import load_domain
 from planarena.environments.wording import load_wording
-from planarena.generate.checks import QueryFault, check_query
+from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
 from planarena.generate.offline import write_plan, write_query, write_response, write_step_plans
 from planarena.pipeline.products import (
@@ -21,7 +20,7 @@ from planarena.pipeline.products import (
     LanguageChunk,
 )
 from planarena.pipeline.scenarios import rng_for
-from planarena.tasks.algebra import Expression, Node, parse
+from planarena.tasks.algebra import parse, relabel
 
 __all__ = ["describe_chunk", "describe_task"]
 
@@ -62,14 +61,14 @@ def describe_task(config: BuildConfig, scenario: ExecutedScenario, task: Execute
         for number, step in enumerate(task.steps)
     ]
     place = {str(step.atom): number for number, step in enumerate(task.steps)}
-    expression = _numbered(parse(task.expression), place)
+    expression = relabel(parse(task.expression), place)
     identity = blake2b(task.expression.encode(), digest_size=8).hexdigest()
     rng = rng_for(config.seed, "language", scenario.scenario_id, identity)
     query = write_query(expression, steps, rng)
     text = " , ".join(scenario.atoms[step.atom].tool for step in task.steps)
     try:
         checks = check_query(query.text, steps, query.said, scenario.facts, scenario.tools)
-    except QueryFault as fault:
+    except QueryFaultError as fault:
         return Discard(text, "query", fault.reason, fault.detail)
     consumed = {source for step in task.steps for _, source, _ in step.bound}
     reported = [number for number in range(len(steps)) if number not in consumed]
@@ -80,9 +79,3 @@ def describe_task(config: BuildConfig, scenario: ExecutedScenario, task: Execute
         write_response(steps, reported, rng),
         checks,
     )
-
-
-def _numbered(expression: Expression, place: dict[Any, int]) -> Expression:
-    if isinstance(expression, Node):
-        return Node(expression.op, tuple(_numbered(part, place) for part in expression.parts))
-    return place[expression]

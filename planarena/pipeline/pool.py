@@ -35,6 +35,7 @@ Reply = ProduceReply | FinishReply | JobFailed
 
 
 def answer(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Reply:
+    """Do a job; a failure is an answer too."""
     try:
         return do_job(root, config, keys, job)
     except Exception as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planarena.proofs.dependence import Dependences, OrderEvidence, find_dependences, swap_changes
 from planarena.proofs.legality import Violation, prove_orders
 from planarena.proofs.minimality import find_superfluous, known_values
+from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
 
 __all__ = [
     "Dependences",
@@ -13,6 +14,9 @@ __all__ = [
     "find_dependences",
     "find_superfluous",
     "known_values",
+    "open_scenario",
     "prove_orders",
+    "read_goal",
+    "replay_trajectory",
     "swap_changes",
 ]

@@ -7,7 +7,7 @@ children of "||". Canonical forms over n distinct atoms are the labelled series-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from planarena.errors import UserError
@@ -25,6 +25,7 @@ __all__ = [
     "order_of",
     "parallel",
     "parse",
+    "relabel",
     "render",
     "serial",
 ]
@@ -206,6 +207,14 @@ def _by_generation(members: list[int], before: Sequence[int]) -> list[list[int]]
     for item in members:
         rows[level[item]].append(item)
     return rows
+
+
+def relabel(expression: Expression, names: Mapping[Any, Any] | Sequence[Any]) -> Expression:
+    """Replace every leaf by `names[leaf]`."""
+    if isinstance(expression, Node):
+        return Node(expression.op, tuple(relabel(part, names) for part in expression.parts))
+    found: Expression = names[expression]  # type: ignore[call-overload]
+    return found
 
 
 def parse(text: str) -> Expression:

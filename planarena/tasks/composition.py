@@ -194,13 +194,17 @@ def _joins(levels: list[list[Member]], left: Member, limits: Limits, rng: Random
     ]
     last = len(levels) - 1
     for right, depth in _shuffled(partners, rng):
-        unknown = left.footprint is None or right.footprint is None
-        if unknown or left.footprint.conflicts(right.footprint):  # type: ignore[union-attr, arg-type]
+        conflict = _conflict(left.footprint, right.footprint)
+        if conflict is not False:
             yield Candidate(",", left, right, {})
             if depth < last:  # two tasks of the last level meet twice: each time one of the two orders
                 yield Candidate(",", right, left, {})
-        if unknown or not left.footprint.conflicts(right.footprint):  # type: ignore[union-attr, arg-type]
+        if conflict is not True:
             yield Candidate("||", left, right, {})
+
+
+def _conflict(left: Footprint | None, right: Footprint | None) -> bool | None:
+    return None if left is None or right is None else left.conflicts(right)
 
 
 def enumerate_forms(n_atoms: int, max_actions: int, max_depth: int) -> Composition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from planarena.tasks.algebra import Expression, from_order, order_of
+from planarena.tasks.algebra import Expression, from_order, order_of, relabel
 
 if TYPE_CHECKING:
     import networkx
@@ -62,12 +62,4 @@ def from_graph(graph: networkx.DiGraph) -> tuple[Expression, bool]:
     place = {node: index for index, node in enumerate(nodes)}
     before = [sum(1 << place[other] for other in networkx.ancestors(graph, node)) for node in nodes]
     expression, extra = from_order(before)
-    return _rename(expression, nodes), extra
-
-
-def _rename(expression: Expression, nodes: list[Any]) -> Expression:
-    from planarena.tasks.algebra import Node
-
-    if isinstance(expression, Node):
-        return Node(expression.op, tuple(_rename(part, nodes) for part in expression.parts))
-    return nodes[expression]  # type: ignore[index]
+    return relabel(expression, nodes), extra

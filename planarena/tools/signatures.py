@@ -94,7 +94,9 @@ def _schema_of(annotation: Any, where: str) -> dict[str, Any]:
         return {"anyOf": [*members, {"type": "null"}]}
     if is_typeddict(annotation):
         hints = get_type_hints(annotation, include_extras=True)
-        optional = annotation.__optional_keys__
+        # Under postponed annotations __optional_keys__ misses NotRequired: the resolved hints tell.
+        optional = {name for name, hint in hints.items() if get_origin(hint) is NotRequired}
+        optional |= annotation.__optional_keys__
         return {
             "type": "object",
             "properties": {name: _schema_of(hint, f"{where}.{name}") for name, hint in hints.items()},

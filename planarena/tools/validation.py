@@ -153,6 +153,6 @@ def _empty_registry() -> Any:
     from referencing.exceptions import NoSuchResource
 
     def refuse(uri: str) -> Any:
-        raise NoSuchResource(ref=uri)
+        raise NoSuchResource(uri)
 
     return Registry(retrieve=refuse)  # type: ignore[call-arg]

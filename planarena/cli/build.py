@@ -1,0 +1,201 @@
+"""`planarena build`: tools -> composed, executed, proven trajectories -> a dataset."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from planarena.config import BuildConfig
+    from planarena.pipeline import DryRun, Progress
+    from planarena.records.run import Run
+
+__all__ = ["build"]
+
+
+def build(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SOURCE]...", help="builtin or builtin:DOMAIN; builtin when left out."),
+    ] = None,
+    out: Annotated[str, typer.Option("--out", metavar="RUN", help="The run directory.")] = "",
+    preset: Annotated[str, typer.Option("--preset", help="Named settings: demo.")] = "",
+    trajectories: Annotated[
+        int | None, typer.Option("--trajectories", metavar="N", help="Gold trajectories to accept.")
+    ] = None,
+    scenarios: Annotated[
+        int | None, typer.Option("--scenarios", metavar="N", help="Most scenarios to draw.")
+    ] = None,
+    max_actions: Annotated[
+        int | None, typer.Option("--max-actions", metavar="N", help="Most actions of a task.")
+    ] = None,
+    max_depth: Annotated[
+        int | None, typer.Option("--max-depth", metavar="N", help="Most levels of composition.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", metavar="N", help="Worker processes; 0: one per core.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of everything random.")] = None,
+    extend: Annotated[
+        bool, typer.Option("--extend", help="Go on with a finished run up to more trajectories.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Throw an earlier run in RUN away.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try quarantined scenarios again.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="A YAML file of settings.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="K=V", help="One setting, as composition.budget=200.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Build executed, proven trajectories from tools."""
+    from planarena import pipeline
+
+    read = _read_config(
+        preset,
+        config,
+        settings or [],
+        {
+            "sources": sources or None,
+            "out": out or None,
+            "trajectories": trajectories,
+            "scenarios": scenarios,
+            "seed": seed,
+            "composition": {"max_actions": max_actions, "max_depth": max_depth},
+            "execution": {
+                "workers": workers,
+                "extend": extend or None,
+                "fresh": fresh or None,
+                "retry_failed": retry_failed or None,
+            },
+        },
+    )
+    if dry_run:
+        _print_plan(pipeline.plan_build(read), as_json)
+        return
+    started = time.perf_counter()
+    with _Watch(as_json) as watch:
+        run = pipeline.build(read, watch.show)
+    _print_result(run, time.perf_counter() - started, as_json)
+
+
+def _read_config(preset: str, file: Path | None, settings: list[str], options: dict[str, Any]) -> BuildConfig:
+    from difflib import get_close_matches
+
+    from planarena.config import PRESETS, BuildConfig, load_config, parse_settings
+    from planarena.errors import ConfigError
+
+    if preset and preset not in PRESETS:
+        near = get_close_matches(preset, PRESETS, n=1)
+        fix = f"did you mean {near[0]}?" if near else f"one of: {', '.join(PRESETS)}"
+        raise ConfigError(f"there is no preset {preset!r}", where="--preset", fix=fix)
+    given = _without_none(options)
+    for key, value in parse_settings(settings).items():
+        below = given.get(key)
+        given[key] = {**below, **value} if isinstance(below, dict) and isinstance(value, dict) else value
+    return load_config(BuildConfig, file=file, preset=PRESETS.get(preset), values=given)
+
+
+def _without_none(options: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: _without_none(value) if isinstance(value, dict) else value for key, value in options.items()}
+    return {key: value for key, value in kept.items() if value is not None and value != {}}
+
+
+class _Watch:
+    """Shows progress: a bar on a terminal, plain lines otherwise, nothing with --json."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._bar: Any = None
+        self._task: Any = None
+        self._last = 0.0
+        self.show: Callable[[Progress], None] = self._nothing if quiet else self._line
+
+    def __enter__(self) -> _Watch:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("gold trajectories"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("left"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+            )
+            self._bar.start()
+            self.show = self._move
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _nothing(self, progress: Progress) -> None:
+        """Show nothing."""
+
+    def _move(self, progress: Progress) -> None:
+        if self._task is None:
+            self._task = self._bar.add_task("", total=progress.wanted)
+        self._bar.update(self._task, completed=progress.accepted)
+
+    def _line(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._last >= 5 or progress.accepted >= progress.wanted:
+            self._last = now
+            print(f"{progress.accepted} of {progress.wanted} gold trajectories", file=sys.stderr, flush=True)
+
+
+def _print_plan(plan: DryRun, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(plan._asdict()))
+        return
+    typer.echo(
+        f"would take {plan.tools} tools of {', '.join(plan.domains)},\n"
+        f"draw about {plan.expected_scenarios} scenarios in {plan.expected_chunks} chunks\n"
+        f"for {plan.wanted} gold trajectories, with {plan.llm_calls} calls to models (the offline generator writes the words)"
+    )
+
+
+def _print_result(run: Run, seconds: float, as_json: bool) -> None:
+    info = run.info
+    counts = info["counts"]
+    if as_json:
+        import json
+
+        typer.echo(json.dumps({"run": str(run.path), "stop_reason": info["stop_reason"], "counts": counts}))
+        return
+    gold = counts.get("gold", 0)
+    kinds = ", ".join(f"{number} {kind}" for kind, number in counts.get("executions", {}).items())
+
+    def share(name: str) -> str:
+        return f"{100 * counts.get(name, 0) / gold:.0f} %" if gold else "-"
+
+    lengths = "  ".join(f"{length}: {number}" for length, number in counts.get("gold_length", {}).items())
+    domains = ", ".join(counts.get("gold_domain", {}))
+    typer.echo(
+        f"{gold} gold trajectories over {domains} in {seconds:.1f} s (stopped by: {info['stop_reason']})"
+    )
+    typer.echo(f"  actions       {lengths}")
+    typer.echo(
+        f"  parallel      {share('gold_parallel')}   data edges {share('gold_data_edge')}   order edges {share('gold_order_edge')}"
+    )
+    typer.echo(f"  executions    {kinds}")
+    typer.echo(f"  tables        {run.path}/tables/")
+    typer.echo(f"  card          {run.path}/README.md")
+    typer.echo(f"  report        {run.path}/report.html")
+    typer.echo(f"next: planarena inspect {run.path}")

@@ -322,7 +322,7 @@ def test_wording_keeps_the_rules(domain: str) -> None:
                 for pointer in outputs
                 if f"{{{pointer}}}" not in SEGMENT.sub("", text)
             ]
-            if not re.match(r"[a-z{]", text) or text.endswith("."):
+            if not re.match(r'[a-z{"]', text) or text.endswith("."):
                 problems.append("lower-case start, no full stop")
             found += [f"{name} report {text!r}: {problem}" for problem in problems]
         for pointer, forms in (words.get("refer") or {}).items():
@@ -350,7 +350,9 @@ def test_wording_keeps_the_rules(domain: str) -> None:
                 for word in given.values()
                 if not isinstance(word, str) or "_" in word
             ]
-        found += [f"{name} values: unknown {argument}" for argument in set(values) - set(parameters)]
+        # A result's enumeration is worded like an argument of the same name.
+        reported = {pointer.rsplit("/", 1)[-1] for pointer in outputs}
+        found += [f"{name} values: unknown {word}" for word in set(values) - set(parameters) - reported]
     assert found == [], "\n".join(["", *found])
 
 

@@ -403,6 +403,15 @@ def _before_in(expression: Expression, order: Sequence[int]) -> list[int]:
     return before
 
 
+def _chain(member: Member) -> int:
+    """Return the length of the longest chain of dependent steps."""
+    found: Dependences = member.payload[1][0]
+    longest: list[int] = []
+    for mask in found.before:
+        longest.append(1 + max((longest[i] for i in range(len(longest)) if mask >> i & 1), default=0))
+    return max(longest)
+
+
 def _select(
     space: Composition, mix: Sequence[float], max_actions: int, wanted: int, rng: Random
 ) -> list[Member]:
@@ -416,6 +425,8 @@ def _select(
             pools.setdefault(member.n_actions, []).append(member)
     for length in sorted(pools):
         rng.shuffle(pools[length])
+        # Joining unrelated parts is easy and long chains are rare: every other task taken is the deepest left.
+        pools[length].sort(key=_chain)
     weights = {length: mix[length - 1] if length <= len(mix) else 0.0 for length in pools}
     taken = dict.fromkeys(pools, 0)
     chosen: list[Member] = []
@@ -428,6 +439,8 @@ def _select(
         if not live:
             break
         length = min(live, key=lambda item: ((taken[item] + 0.5) / weights[item], item))
+        deepest = taken[length] % 2 == 0
+        place = len(pools[length]) - 1 if deepest else rng.randrange(len(pools[length]))
         taken[length] += 1
-        chosen.append(pools[length].pop())
+        chosen.append(pools[length].pop(place))
     return chosen

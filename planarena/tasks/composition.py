@@ -156,13 +156,13 @@ def _round_robin(streams: Iterator[Iterator[Candidate]]) -> Iterator[Candidate]:
 def _candidates(
     levels: list[list[Member]], left: Member, atoms: Sequence[Atom], limits: Limits, rng: Random
 ) -> Iterator[Candidate]:
-    """Yield what `left` can be combined with: two consumers of its results, then one task beside it, and so on."""
+    """Yield what `left` can be combined with: four consumers of its results, then one task beside it, and so on."""
     if left.n_actions >= limits.max_actions:
         return
     consumers = _consumers(left, atoms, rng)
     joins = _joins(levels, left, limits, rng)
     while True:
-        batch = list(islice(consumers, 2)) + list(islice(joins, 1))
+        batch = list(islice(consumers, 4)) + list(islice(joins, 1))
         if not batch:
             return
         yield from batch

@@ -24,19 +24,21 @@ __all__ = [
     "Project",
     "Reminder",
     "RoomBooking",
-    "RoomId",
+    "RoomOfferId",
     "Rooms",
     "Seats",
     "Slots",
     "TaskId",
     "Tasks",
     "free_starts",
+    "join_offer",
     "later",
+    "split_offer",
 ]
 
 ColleagueId = Annotated[str, Semantic("colleague_id", hidden=True)]
 EventId = Annotated[str, Semantic("calendar_event_id", hidden=True)]
-RoomId = Annotated[str, Semantic("meeting_room_id", hidden=True)]
+RoomOfferId = Annotated[str, Semantic("meeting_room_offer_id", hidden=True)]
 TaskId = Annotated[str, Semantic("calendar_task_id", hidden=True)]
 Email = Annotated[str, Semantic("email_address")]
 Team = Annotated[str, Semantic("team", surface="name")]
@@ -116,9 +118,9 @@ class Invitation(TypedDict):
 
 
 class Room(TypedDict):
-    """A room that is free."""
+    """A room that is free for some time."""
 
-    room_id: RoomId
+    offer_id: RoomOfferId
     room: Place
     floor: Count
     seats: Seats
@@ -184,3 +186,18 @@ def free_starts(day: str, minutes: int, taken: Iterable[tuple[str, str]], after:
         if start > after and end <= f"{day}T18:00" and not any(a < end and b > start for a, b in blocks):
             starts.append(start)
     return starts
+
+
+def join_offer(room_id: str, start: str, minutes: int) -> str:
+    """Return the id of a free room: it says for when, and is never stored, so that a search changes nothing."""
+    return f"{room_id}.{start}.{minutes}"
+
+
+def split_offer(offer_id: str) -> tuple[str, str, str]:
+    """Return room id, start and end of a free room.
+
+    Raises:
+        ValueError: It is no such id.
+    """
+    room_id, start, minutes = offer_id.split(".")
+    return room_id, start, later(start, int(minutes))

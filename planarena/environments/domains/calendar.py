@@ -20,14 +20,16 @@ from planarena.environments.domains._calendar_records import (
     Project,
     Reminder,
     RoomBooking,
-    RoomId,
+    RoomOfferId,
     Rooms,
     Seats,
     Slots,
     TaskId,
     Tasks,
     free_starts,
+    join_offer,
     later,
+    split_offer,
 )
 from planarena.environments.domains._calendar_scenario import CalendarScenario
 from planarena.environments.domains._types import Date, Datetime, Person, Title
@@ -240,7 +242,7 @@ class Calendar(CalendarScenario):
         return {
             "rooms": [
                 {
-                    "room_id": room["room_id"],
+                    "offer_id": join_offer(room["room_id"], start, duration),
                     "room": room["room"],
                     "floor": room["floor"],
                     "seats": room["seats"],
@@ -250,16 +252,22 @@ class Calendar(CalendarScenario):
         }
 
     @tool("update")
-    def book_room(self, event_id: EventId, room_id: RoomId) -> RoomBooking:
-        """Book a meeting room for an event, for the event's time; the event then takes place there.
+    def book_room(self, event_id: EventId, offer_id: RoomOfferId) -> RoomBooking:
+        """Book a meeting room for the time of an event, which then takes place there.
 
         Args:
             event_id: The event.
-            room_id: The room.
+            offer_id: The room as found free; it must have been found free for all of the event's time.
         """
+        try:
+            room_id, free_from, free_until = split_offer(offer_id)
+        except ValueError:
+            raise ToolError("not_found", f"There is no room offer with id {offer_id}.") from None
         event = self.require("events", event_id, "event")
         room = self.require("rooms", room_id, "room")
         self._refuse_past(event["start"])
+        if event["start"] < free_from or event["end"] > free_until:
+            raise ToolError("other_time", f"{room['room']} was asked for from {free_from} to {free_until}.")
         if event["room_id"]:
             raise ToolError("already_has_room", f"The event is in {event['place']}.")
         if not self._room_is_free(room_id, event["start"], event["end"]):

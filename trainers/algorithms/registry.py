@@ -151,6 +151,7 @@ def build_config(options: Mapping[str, Any]) -> AnyAlgorithmConfig:
         raise ConfigError(
             str(error), where=f"algorithm {name}", fix="see `planarena train --list`"
         ) from error
+    return config
 
 
 def get(name: str | AlgorithmConfig, **options: Any) -> Algorithm:

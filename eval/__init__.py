@@ -1,1 +1,35 @@
-"""Benchmarks and their scoring."""
+"""Evaluation: scoring outputs on public benchmarks, and comparing what was scored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["SUITES", "Comparison", "EvalConfig", "Evaluation", "compare", "evaluate", "open_evaluation"]
+
+if TYPE_CHECKING:
+    from planarena.eval.comparison import Comparison, compare
+
+    from planarena.eval.config import SUITES, EvalConfig
+    from planarena.eval.evaluate import Evaluation, evaluate, open_evaluation
+
+_HOMES = {
+    "SUITES": "planarena.eval.config",
+    "Comparison": "planarena.eval.comparison",
+    "EvalConfig": "planarena.eval.config",
+    "Evaluation": "planarena.eval.evaluate",
+    "compare": "planarena.eval.comparison",
+    "evaluate": "planarena.eval.evaluate",
+    "open_evaluation": "planarena.eval.evaluate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names on first use (PEP 562)."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'planarena.eval' has no attribute {name!r}")
+    from importlib import import_module
+
+    # Set here, because importing the module `evaluate` would leave itself under the function's name.
+    value = globals()[name] = getattr(import_module(home), name)
+    return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -208,6 +209,18 @@ def test_a_forged_answer_ends_the_worker(worker: Worker) -> None:
     with pytest.raises(WorkerDiedError, match=r"not JSON|does not belong"):
         worker.call("forge")
     assert worker.call("echo", 2) == 2
+
+
+@needs_sandbox
+def test_a_worker_outlives_the_thread_that_started_it(service: Path) -> None:
+    made: list[Worker] = []
+    thread = threading.Thread(target=lambda: made.append(Worker(service)))
+    thread.start()
+    thread.join()
+    with made[0] as worker:
+        time.sleep(0.1)
+        assert worker.call("echo", 1) == 1
+        assert worker.starts == 1
 
 
 @needs_sandbox

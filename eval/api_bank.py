@@ -1,0 +1,170 @@
+"""API-Bank: one call a sample, in three levels; the 597 samples that the papers score.
+
+Soft match, as the papers' script has it: of the JSON lines after the last `<tool_call>`, any that equals the
+gold call in name and parameters makes the sample correct. Strict match: there is exactly one call, and it is
+equal. Overall is the share of all samples.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from planarena.errors import UserError
+from planarena.eval.config import EvalConfig
+from planarena.eval.responses import Response, Responses, count_tokens
+from planarena.eval.results import SuiteResult, Verdict
+from planarena.eval.tables import build_rows, finish, micro_average
+from planarena.eval.tagged import tagged_calls
+
+__all__ = ["match", "read_samples", "score"]
+
+_LEVEL = re.compile(r"level[-_ ]?(\d)", re.IGNORECASE)
+_FORMULAS = {
+    "soft": "share of samples of all levels of which any call equals the gold call",
+    "strict": "share of samples of all levels with exactly one call, which equals the gold call",
+}
+
+
+def match(text: Any, gold: list[dict[str, Any]]) -> tuple[bool, bool, str]:
+    """Compare an output with the gold calls.
+
+    Args:
+        text: The output.
+        gold: {"name", "parameters"} of each accepted call; the samples have one.
+
+    Returns:
+        The soft and the strict verdict, and why not.
+    """
+    if not isinstance(text, str):
+        return False, False, "not text"
+    calls = tagged_calls(text)
+    if not calls:
+        return False, False, "no call"
+    wanted = [{"name": call["name"], "arguments": call["parameters"]} for call in gold]
+    soft = any(call in wanted for call in calls)
+    if soft:
+        return True, len(calls) == 1, "" if len(calls) == 1 else "more than one call"
+    right_name = {call["name"] for call in calls} & {call["name"] for call in wanted}
+    return False, False, "wrong parameters" if right_name else "wrong name"
+
+
+def read_samples(path: Path) -> dict[str, list[tuple[str, list[dict[str, Any]]]]]:
+    """Read the samples of every level.
+
+    Args:
+        path: A folder of `level-N-*.json` files, or one such file: lists of {"system", "user", "answer"}.
+
+    Returns:
+        By level, ("level-N-POSITION", gold calls) in the files' order.
+
+    Raises:
+        UserError: No such file, or not these samples.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    found: dict[str, list[tuple[str, list[dict[str, Any]]]]] = {}
+    for file in files:
+        if (level := _LEVEL.search(file.name)) is None:
+            continue
+        try:
+            rows = json.loads(file.read_bytes())
+            name = f"level-{level.group(1)}"
+            found[name] = [
+                (
+                    str(row.get("id", f"{name}-{number}")),
+                    row["answer"] if isinstance(row["answer"], list) else [row["answer"]],
+                )
+                for number, row in enumerate(rows)
+            ]
+        except OSError as error:
+            raise UserError(
+                f"cannot be read: {error.strerror}", where=str(file), fix="check the path"
+            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(
+                f"is not a list of samples with an answer: {error}",
+                where=str(file),
+                fix="give the processed samples",
+            ) from error
+    if not found:
+        raise UserError(
+            "holds no API-Bank samples",
+            where=str(path),
+            fix="give the folder of level-1, level-2 and level-3 files",
+        )
+    return dict(sorted(found.items()))
+
+
+def score(
+    suite: str, config: EvalConfig, responses: Responses | None, progress: Callable[[str, int, int], None]
+) -> tuple[SuiteResult, Mapping[str, list[Response]]]:
+    """Score API-Bank outputs, or the ground truth where `responses` is None."""
+    if suite not in config.data:
+        raise UserError(
+            "API-Bank is not shipped with planarena",
+            where=suite,
+            fix="give its folder: --data api-bank=FOLDER",
+        )
+    levels = {name: rows[: config.limit] for name, rows in read_samples(Path(config.data[suite])).items()}
+    outputs = responses.by_id if responses is not None else _gold(levels)
+    verdicts, skipped = [], {}
+    for level, rows in levels.items():
+        if not any(key in outputs for key, _ in rows):
+            skipped[level] = "no outputs were given"
+            continue
+        for key, gold in rows:
+            verdicts += [
+                _judge(key, level, gold, outputs, sample, config) for sample in range(config.samples)
+            ]
+    progress(suite, len(verdicts), len(verdicts))
+    rows_made = build_rows(verdicts, {level: len(rows) for level, rows in levels.items()}, skipped)
+    overall = []
+    for name, formula in _FORMULAS.items():
+        marked = [Verdict(v.id, v.category, v.marks.get(name, False), sample=v.sample) for v in verdicts]
+        overall.append(micro_average(name, formula, marked))
+    overall.sort(key=lambda value: value.name != config.matching)
+    result = finish(
+        suite=suite,
+        revision=f"{sum(map(len, levels.values()))} samples of {config.data[suite]}",
+        headline=config.matching,
+        overall=overall,
+        rows=rows_made,
+        verdicts=verdicts,
+        outputs=outputs,
+        notes=[f"a call is correct by the {config.matching} match"],
+    )
+    return result, outputs
+
+
+def _judge(
+    key: str,
+    level: str,
+    gold: list[dict[str, Any]],
+    outputs: Mapping[str, list[Response]],
+    sample: int,
+    config: EvalConfig,
+) -> Verdict:
+    listed = outputs.get(key, [])
+    if sample >= len(listed):
+        return Verdict(key, level, False, "no response", sample=sample)
+    response = listed[sample]
+    if response.problem:
+        return Verdict(key, level, False, f"unreadable: {response.problem}", sample=sample)
+    soft, strict, reason = match(response.value, gold)
+    correct = soft if config.matching == "soft" else strict
+    marks = {"soft": soft, "strict": strict}
+    return Verdict(
+        key, level, correct, "" if correct else reason, sample=sample, tokens=response.tokens, marks=marks
+    )
+
+
+def _gold(levels: dict[str, list[tuple[str, list[dict[str, Any]]]]]) -> dict[str, list[Response]]:
+    found = {}
+    for rows in levels.values():
+        for key, gold in rows:
+            text = "<tool_call>\n" + "\n".join(json.dumps(call) for call in gold) + "\n</tool_call>"
+            found[key] = [Response(text, count_tokens(text))]
+    return found

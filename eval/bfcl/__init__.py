@@ -1,0 +1,6 @@
+"""BFCL: the Berkeley Function-Calling Leaderboard, versions 3 and 4."""
+
+from planarena.eval.bfcl.formulas import FORMULAS, overall, weights
+from planarena.eval.bfcl.suite import score
+
+__all__ = ["FORMULAS", "overall", "score", "weights"]

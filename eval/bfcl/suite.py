@@ -1,0 +1,294 @@
+"""BFCL v3 and v4: every category that runs offline, by bfcl-eval's own checkers in the sandbox."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from planarena import managed
+from planarena.environments.sandbox import Limits
+from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
+from planarena.errors import UserError
+from planarena.eval.bfcl.categories import COUNTS, REVISION, categories_of
+from planarena.eval.bfcl.formulas import FORMULAS, columns, overall
+from planarena.eval.bfcl.outputs import detect_calls, read_questions, to_structure
+from planarena.eval.config import EvalConfig
+from planarena.eval.responses import Response, Responses, count_tokens
+from planarena.eval.results import SuiteResult, Verdict
+from planarena.eval.tables import build_rows, finish
+
+__all__ = ["score"]
+
+_FOLDER = Path(__file__).parent
+_LIMITS = Limits(memory_bytes=2 << 30, scratch_bytes=32 << 20, file_bytes=8 << 20, processes=8)
+_NOT_RUN = {
+    "web_search_base": "needs a search key and the internet to generate; give outputs to have them scored",
+    "web_search_no_snippet": "needs a search key and the internet to generate; give outputs to have them scored",
+    "memory_vector": "needs model weights to generate; give outputs to have them scored",
+}
+_CHUNK = 25  # of items that execute, so that one that hangs holds up few
+_LONG_CHUNK = 400
+
+
+class _Pool:
+    """Sandboxed workers, one thread each, that take calls from a queue."""
+
+    def __init__(self, config: EvalConfig) -> None:
+        place = managed.environment("bfcl")
+        self._make = lambda: Worker(
+            _FOLDER / "_service.py",
+            python=place.python,
+            readable=[_FOLDER],
+            limits=_LIMITS,
+            unsafe_no_sandbox=config.unsafe_no_sandbox,
+        )
+        self._seconds = config.seconds
+        self.workers: list[Worker] = []
+        self._failures: list[BaseException] = []
+        threads = [threading.Thread(target=self._start) for _ in range(config.workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._failures:
+            self.close()
+            raise self._failures[0]
+
+    def _start(self) -> None:
+        try:
+            self.workers.append(self._make())
+        except BaseException as error:
+            self._failures.append(error)
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.close()
+
+    def map(self, requests: list[tuple[str, Any]], done: Callable[[int], None]) -> list[Any]:
+        """Answer every request; (method, value) each, the longest first. `done` hears how many items ended."""
+        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for number in range(len(requests)):
+            waiting.put(number)
+        answers: list[Any] = [None] * len(requests)
+
+        def work(worker: Worker) -> None:
+            try:
+                while not self._failures:
+                    number = waiting.get_nowait()
+                    method, value = requests[number]
+                    answers[number] = (
+                        self._score(worker, value, done) if method == "score" else worker.call(method, value)
+                    )
+            except queue.Empty:
+                return
+            except BaseException as error:
+                self._failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in self.workers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._failures:
+            raise self._failures[0]
+        return answers
+
+    def _score(self, worker: Worker, request: dict[str, Any], done: Callable[[int], None]) -> list[list[Any]]:
+        """Score a chunk; halve it where it kills the worker, so that one hostile item costs itself alone."""
+        verdicts: list[list[Any]] = []
+        chunks = deque([request["items"]])
+        while chunks:
+            items = chunks.popleft()
+            try:
+                seconds = 2 * self._seconds + 5 if len(items) == 1 else 3 * self._seconds + 30
+                verdicts += worker.call("score", request | {"items": items}, seconds=seconds)
+                done(len(items))
+            except (WorkerDiedError, WorkerTimeoutError, ReplyError) as error:
+                if len(items) == 1:
+                    kind = "limit:time" if isinstance(error, WorkerTimeoutError) else "limit:worker"
+                    verdicts.append([items[0][0], False, kind, str(error)[:400]])
+                    done(1)
+                else:
+                    middle = len(items) // 2
+                    chunks.extendleft([items[middle:], items[:middle]])
+        return verdicts
+
+
+def score(
+    suite: str, config: EvalConfig, responses: Responses | None, progress: Callable[[str, int, int], None]
+) -> tuple[SuiteResult, Mapping[str, list[Response]]]:
+    """Score BFCL outputs.
+
+    Args:
+        suite: "bfcl-v3" or "bfcl-v4".
+        config: The evaluation.
+        responses: The outputs; None scores the ground truth.
+        progress: Told what happens.
+
+    Returns:
+        The result, and the outputs that were scored by item.
+
+    Raises:
+        EnvironmentUnavailableError: bfcl-eval cannot be installed, or there is no sandbox.
+    """
+    custom = read_questions(Path(config.data[suite])) if suite in config.data else None
+    if responses is None and custom is not None:
+        raise UserError(
+            "the ground truth is scored on the shipped questions alone", where=suite, fix="leave --data away"
+        )
+    pool = _Pool(config)
+    try:
+        plan = _Plan(suite, config, responses, custom, pool)
+        requests = plan.requests()
+        total = sum(len(value["items"]) for _, value in requests)
+        ended = 0
+        lock = threading.Lock()
+
+        def done(items: int) -> None:
+            nonlocal ended
+            with lock:
+                ended += items
+                progress(suite, ended, total)
+
+        answers = pool.map(requests, done)
+        kind = pool.workers[0].kind
+    finally:
+        pool.close()
+    for (_, value), verdicts in zip(requests, answers, strict=True):
+        plan.take(value["sample"], verdicts)
+    return plan.result(kind), plan.outputs
+
+
+class _Plan:
+    """Which output of which item is scored how."""
+
+    def __init__(
+        self,
+        suite: str,
+        config: EvalConfig,
+        responses: Responses | None,
+        custom: dict[str, list[tuple[str, dict[str, Any]]]] | None,
+        pool: _Pool,
+    ) -> None:
+        self.suite, self.config, self.custom = suite, config, custom
+        self.categories = tuple(custom) if custom is not None else categories_of(suite)
+        self.outputs: dict[str, list[Response]] = {} if responses is None else responses.by_id
+        self.items: dict[str, list[str]] = {}
+        self.given: dict[str, dict[str, Any]] = {}
+        if custom is not None:
+            for category, listed in custom.items():
+                self.items[category] = [key for key, _ in listed][: config.limit]
+                self.given |= dict(listed)
+        elif responses is None:
+            answers = pool.map([("gold", category) for category in self.categories], lambda _: None)
+            for category, pairs in zip(self.categories, answers, strict=True):
+                self.items[category] = [key for key, _ in pairs][: config.limit]
+                self.outputs |= {
+                    key: [Response(value, count_tokens(value))] for key, value in pairs[: config.limit]
+                }
+        else:
+            answers = pool.map([("ids", category) for category in self.categories], lambda _: None)
+            for category, keys in zip(self.categories, answers, strict=True):
+                self.items[category] = keys[: config.limit]
+        self.calls = config.calls
+        readable = [
+            response.value for listed in self.outputs.values() for response in listed if not response.problem
+        ]
+        if self.calls == "auto":
+            self.calls = detect_calls(readable)
+        self.names = config.names
+        if self.names == "auto":
+            self.names = (
+                self._detect_names(pool) if self.calls == "json" and responses is not None else "dotted"
+            )
+        self.answers: dict[tuple[str, int], list[Any]] = {}
+
+    def _detect_names(self, pool: _Pool) -> str:
+        """Count which writing of a dotted function name the outputs use."""
+        asked = []
+        for category in ("simple_python", "multiple", "parallel", "parallel_multiple"):
+            if category in self.items:
+                listed = [
+                    [key, to_structure(self.outputs[key][0].value, category, self.calls), self.given.get(key)]
+                    for key in self.items[category][:200]
+                    if key in self.outputs and not self.outputs[key][0].problem
+                ]
+                asked.append(("naming", {"category": category, "items": listed}))
+        counts = pool.map(asked, lambda _: None)
+        dotted, underscored = (sum(pair[side] for pair in counts) for side in (0, 1))
+        return "underscored" if underscored > dotted else "dotted"
+
+    def requests(self) -> list[tuple[str, dict[str, Any]]]:
+        found = []
+        for sample in range(self.config.samples):
+            for category in self.categories:
+                items = []
+                for key in self.items[category]:
+                    listed = self.outputs.get(key, [])
+                    if sample < len(listed) and not listed[sample].problem:
+                        value = to_structure(listed[sample].value, category, self.calls)
+                        items.append([key, value, self.given.get(key)])
+                size = _CHUNK if category.startswith("multi_turn") else _LONG_CHUNK
+                common = {
+                    "category": category,
+                    "calls": self.calls,
+                    "names": self.names,
+                    "seconds": self.config.seconds,
+                    "sample": sample,
+                }
+                chunks = [items[start : start + size] for start in range(0, len(items), size)]
+                found += [("score", common | {"items": chunk}) for chunk in chunks]
+        # What executes takes longest, and starts first.
+        return sorted(found, key=lambda request: not request[1]["category"].startswith("multi_turn"))
+
+    def take(self, sample: int, verdicts: list[list[Any]]) -> None:
+        self.answers |= {(verdict[0], sample): verdict for verdict in verdicts}
+
+    def result(self, kind: str) -> SuiteResult:
+        verdicts, skipped = [], {}
+        for category in self.categories:
+            if not any(key in self.outputs for key in self.items[category]):
+                skipped[category] = _NOT_RUN.get(category, "no outputs were given")
+                continue
+            for key in self.items[category]:
+                listed = self.outputs.get(key, [])
+                for sample in range(self.config.samples):
+                    if sample >= len(listed):
+                        verdicts.append(Verdict(key, category, False, "no response", sample=sample))
+                    elif listed[sample].problem:
+                        verdicts.append(
+                            Verdict(
+                                key, category, False, f"unreadable: {listed[sample].problem}", sample=sample
+                            )
+                        )
+                    else:
+                        _, correct, reason, detail = self.answers[key, sample]
+                        tokens = listed[sample].tokens
+                        verdicts.append(Verdict(key, category, correct, reason, detail, sample, tokens))
+        rows = build_rows(
+            verdicts, {category: len(self.items[category]) for category in self.categories}, skipped
+        )
+        by_name = {row.category: row for row in rows}
+        notes = [f'outputs were read as "{self.calls}" calls, with function names {self.names}']
+        if self.config.limit is not None:
+            notes.append(f"limited to the first {self.config.limit} items of each category")
+        if self.suite == "bfcl-v4":
+            notes.append("format_sensitivity does not count in any overall value and is not scored")
+        headline = "v3" if self.suite == "bfcl-v3" else "v4"
+        names = [headline, *(name for name in FORMULAS if name != headline)]
+        return finish(
+            suite=self.suite,
+            revision=REVISION if self.custom is None else f"the questions of {self.config.data[self.suite]}",
+            headline=headline,
+            overall=[overall(name, by_name) for name in names if set(by_name) & set(COUNTS)],
+            rows=rows,
+            verdicts=verdicts,
+            columns=columns(by_name),
+            notes=notes,
+            sandbox=kind,
+            outputs=self.outputs,
+        )

@@ -1,0 +1,93 @@
+"""What to evaluate: suites, where the outputs come from, how they are read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from planarena.errors import ConfigError, UserError
+
+__all__ = ["SUITES", "EvalConfig"]
+
+SUITES = ("bfcl-v3", "bfcl-v4", "api-bank", "mmlu-pro", "math")
+
+_CHOICES = {
+    "calls": ("auto", "json", "text"),
+    "names": ("auto", "dotted", "underscored"),
+    "extraction": ("three-rules", "lm-eval", "boxed"),
+    "matching": ("soft", "strict"),
+}
+
+
+class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    r"""One evaluation.
+
+    Attributes:
+        suites: Names from `SUITES`, each once.
+        out: The folder for responses.jsonl, scores.json, report.html and run.json.
+        responses: A file or folder of outputs, or "gold" for each benchmark's own ground truth.
+        data: Where a benchmark's questions are, by suite; a suite that is not named uses what it ships with.
+        guess: Let MMLU-Pro's rules end in a seeded random option, as its own script does.
+        limit: Score only the first so many items of each category.
+        samples: Outputs of one item that count as samples of it (K of avg@k).
+        base: An earlier evaluation to take the difference from: its folder, or its name beside `out`.
+        calls: How outputs write function calls: "json" (a function-calling model), "text" (a prompted one).
+        names: Whether the model was shown function names with "_" for "."; "auto" looks which it uses.
+        extraction: The MMLU-Pro rule: three-rules (its own script), lm-eval (the first rule alone, never a
+            guess), boxed (paper 003: options numbered from 0, the answer in \boxed{}).
+        matching: The API-Bank headline: soft (any call equals the gold one), strict (exactly one call, equal).
+        seed: Of the random options.
+        workers: Sandboxed BFCL workers at a time.
+        seconds: Time limit of one BFCL item.
+        unsafe_no_sandbox: Run BFCL's executors unconfined; scores.json says so.
+        model: Not taken here: outputs are scored, not generated.
+    """
+
+    suites: tuple[str, ...]
+    out: str
+    responses: str | None = None
+    data: dict[str, str] = {}
+    guess: bool = True
+    limit: int | None = None
+    samples: int = 1
+    base: str | None = None
+    calls: str = "auto"
+    names: str = "auto"
+    extraction: str = "three-rules"
+    matching: str = "soft"
+    seed: int = 0
+    workers: int = 2
+    seconds: float = 10.0
+    unsafe_no_sandbox: bool = False
+    model: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.model is not None:
+            raise UserError(
+                "generating outputs with a model is not part of this version; only existing outputs are scored",
+                where="--model",
+                fix="generate them with your own runner and pass --responses FILE (JSON lines of "
+                '{"id": ..., "response": ...}), or --responses gold to score the ground truth',
+            )
+        if not self.suites:
+            raise ConfigError("no suite is named", where="SUITE", fix=f"name one of: {', '.join(SUITES)}")
+        for suite in (*self.suites, *self.data):
+            if suite not in SUITES:
+                raise ConfigError(
+                    f"there is no suite {suite!r}", where="SUITE", fix=f"name one of: {', '.join(SUITES)}"
+                )
+        if self.responses is None:
+            raise ConfigError(
+                "no outputs to score", where="--responses", fix="give a file, a folder, or the word gold"
+            )
+        for key, choices in _CHOICES.items():
+            if (value := getattr(self, key)) not in choices:
+                raise ConfigError(
+                    f"{value!r} is no choice of {key}", where=key, fix=f"one of: {', '.join(choices)}"
+                )
+        for key, least in (("limit", 1), ("samples", 1), ("workers", 1)):
+            if (value := getattr(self, key)) is not None and value < least:
+                raise ConfigError(f"{value} is out of range", where=key, fix=f"give {least} or more")
+        if not self.seconds > 0:
+            raise ConfigError(
+                f"{self.seconds} is out of range", where="seconds", fix="give a positive number"
+            )

@@ -1,0 +1,226 @@
+"""Evaluating: outputs in, scores.json, report.html, responses.jsonl and run.json out."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+
+import planarena
+from planarena.errors import RunError, UserError
+from planarena.eval.config import EvalConfig
+from planarena.eval.responses import Response, read_responses
+from planarena.eval.results import SuiteResult
+from planarena.eval.statistics import paired_difference
+from planarena.eval.tables import item_means
+
+__all__ = ["FORMAT_VERSION", "Evaluation", "evaluate", "open_evaluation"]
+
+FORMAT_VERSION = 1
+
+_HOMES = {
+    "bfcl-v3": "planarena.eval.bfcl",
+    "bfcl-v4": "planarena.eval.bfcl",
+    "api-bank": "planarena.eval.api_bank",
+    "mmlu-pro": "planarena.eval.mmlu_pro",
+    "math": "planarena.eval.mathematics",
+}
+
+Progress = Callable[[str, int, int], None]
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """A finished evaluation.
+
+    Attributes:
+        path: Its folder.
+        suites: The results by suite, in the order asked for.
+        run: What run.json holds.
+    """
+
+    path: Path
+    suites: dict[str, SuiteResult]
+    run: dict[str, Any]
+
+
+def evaluate(config: EvalConfig, progress: Progress | None = None) -> Evaluation:
+    """Score outputs on benchmarks and write the result.
+
+    Scoring is a function of the outputs, the questions and the configuration alone, so an evaluation that was
+    interrupted is run again and gives the same bytes of scores.json.
+
+    Args:
+        config: What to evaluate.
+        progress: Called with a suite, the outputs scored so far and the outputs in all.
+
+    Returns:
+        The evaluation, as written to `config.out`.
+
+    Raises:
+        UserError: Something in the configuration, the outputs or the data must be mended.
+    """
+    tell = progress or (lambda *_: None)
+    out = Path(config.out)
+    base = _find_base(config, out)
+    begun, seconds = time.time(), {}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"cannot be made: {error.strerror}", where=str(out), fix="name another --out"
+        ) from error
+    suites: dict[str, SuiteResult] = {}
+    scored: dict[str, Mapping[str, list[Response]]] = {}
+    reading: dict[str, Any] = {}
+    for suite in dict.fromkeys(config.suites):
+        started = time.perf_counter()
+        responses = None
+        if config.responses != "gold":
+            responses = read_responses(Path(str(config.responses)), suite, config.samples)
+            reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
+        result, scored[suite] = import_module(_HOMES[suite]).score(suite, config, responses, tell)
+        if base is not None:
+            result = msgspec.structs.replace(result, base=_difference(result, base))
+        suites[suite] = result
+        seconds[suite] = round(time.perf_counter() - started, 3)
+    run = {
+        "format_version": FORMAT_VERSION,
+        "kind": "evaluation",
+        "planarena": planarena.__version__,
+        "python": platform.python_version(),
+        "config": msgspec.to_builtins(config),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begun)),
+        "seconds": seconds,
+        "reading": reading,
+    }
+    finished = Evaluation(out, suites, run)
+    _write(finished, scored)
+    return finished
+
+
+def open_evaluation(path: Path) -> Evaluation:
+    """Read an evaluation that was written before.
+
+    Raises:
+        RunError: Not an evaluation, or one of another format version.
+    """
+    try:
+        run = orjson.loads((path / "run.json").read_bytes())
+        scores = orjson.loads((path / "scores.json").read_bytes())
+    except OSError as error:
+        raise RunError(
+            "is not an evaluation", where=str(path), fix="name a folder that `planarena eval` wrote"
+        ) from error
+    except ValueError as error:
+        raise RunError(f"is damaged: {error}", where=str(path), fix="run the evaluation again") from error
+    if scores.get("format_version") != FORMAT_VERSION:
+        raise RunError(
+            f"has format version {scores.get('format_version')}, and this planarena reads {FORMAT_VERSION}",
+            where=str(path),
+            fix="run the evaluation again",
+        )
+    try:
+        suites = msgspec.convert(scores["suites"], dict[str, SuiteResult])
+    except (msgspec.ValidationError, KeyError) as error:
+        raise RunError(f"is damaged: {error}", where=str(path), fix="run the evaluation again") from error
+    return Evaluation(path, suites, run)
+
+
+def _find_base(config: EvalConfig, out: Path) -> Evaluation | None:
+    if config.base is None:
+        return None
+    for path in (Path(config.base), out.parent / config.base):
+        if (path / "scores.json").is_file():
+            return open_evaluation(path)
+    raise UserError(
+        f"there is no evaluation called {config.base!r}",
+        where="--base",
+        fix=f"give its folder, or the name of a folder in {out.parent}",
+    )
+
+
+def _difference(result: SuiteResult, base: Evaluation) -> dict[str, Any] | None:
+    """Item by item where both have the item; None where the base has no such suite."""
+    theirs = base.suites.get(result.suite)
+    if theirs is None:
+        return None
+    values = {value.name: value.value for value in theirs.overall}
+    found: dict[str, Any] = {"name": base.path.name, "overall": {}, "categories": {}}
+    for value in result.overall:
+        other = values.get(value.name)
+        if value.value is not None and other is not None:
+            found["overall"][value.name] = value.value - other
+    found["items"] = paired_difference(item_means(result.verdicts), item_means(theirs.verdicts))
+    for row in result.categories:
+        mine = item_means([verdict for verdict in result.verdicts if verdict.category == row.category])
+        other_items = item_means([verdict for verdict in theirs.verdicts if verdict.category == row.category])
+        if mine and other_items:
+            found["categories"][row.category] = paired_difference(mine, other_items)
+    return found
+
+
+def _write(finished: Evaluation, scored: Mapping[str, Mapping[str, list[Response]]]) -> None:
+    from planarena.eval.page import render
+
+    scores = {"format_version": FORMAT_VERSION, "suites": msgspec.to_builtins(finished.suites)}
+    files = {
+        "responses.jsonl": _response_lines(finished, scored),
+        "scores.json": orjson.dumps(_plain(scores), option=orjson.OPT_INDENT_2) + b"\n",
+        "report.html": render(finished).encode(errors="replace"),
+        "run.json": orjson.dumps(finished.run, option=orjson.OPT_INDENT_2) + b"\n",
+    }
+    for name, content in files.items():
+        draft = finished.path / f".{name}.{os.getpid()}"
+        try:
+            draft.write_bytes(content)
+            draft.replace(finished.path / name)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise UserError(
+                f"cannot be written: {error.strerror}",
+                where=str(finished.path / name),
+                fix="free space, or another --out",
+            ) from error
+
+
+def _plain(value: Any) -> Any:
+    """Text that UTF-8 cannot hold (half of a surrogate pair) would stop the writer."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _response_lines(finished: Evaluation, scored: Mapping[str, Mapping[str, list[Response]]]) -> bytes:
+    """The outputs that were scored, in the form that `--responses` reads."""
+    import json
+
+    lines = []
+    for suite, result in finished.suites.items():
+        for verdict in result.verdicts:
+            listed = scored[suite].get(verdict.id, [])
+            if verdict.sample >= len(listed):
+                continue
+            response = listed[verdict.sample]
+            row: dict[str, Any] = {"suite": suite, "id": verdict.id, "sample": verdict.sample}
+            if response.problem:
+                row["error"] = response.problem
+            else:
+                row["response"] = response.value
+            if response.counted:
+                row["tokens"] = response.tokens
+            try:
+                lines.append(orjson.dumps(row))
+            except (TypeError, ValueError):
+                lines.append(json.dumps(row).encode())  # integers beyond 64 bits, half surrogates
+    return b"\n".join(lines) + b"\n" if lines else b""

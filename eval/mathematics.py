@@ -1,0 +1,149 @@
+"""Math: problems with integer or short answers, the answer in the last box, avg@k."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from planarena.errors import UserError
+from planarena.eval.config import EvalConfig
+from planarena.eval.responses import Response, Responses, count_tokens, read_rows
+from planarena.eval.results import SuiteResult, Verdict
+from planarena.eval.tables import build_rows, finish, micro_average
+
+__all__ = ["answers_agree", "last_boxed", "score"]
+
+_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\{([^{}]*)\}")
+_FRACTION = re.compile(r"\\[dt]?frac\{?(-?\d+)\}?\{?(\d+)\}?")
+_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!| )|[\s$]")
+_NUMBER = re.compile(r"[+-]?\d{1,200}(?:\.\d{1,200})?(?:/\d{1,200})?")
+_MAX_ANSWER = 10_000
+
+
+def last_boxed(text: str) -> str | None:
+    r"""The content of the last closed \boxed{...}, braces inside balanced; one pass, so linear time."""
+    starts = {match.end() - 1 for match in _BOX.finditer(text)}
+    if not starts:
+        return None
+    opened: list[int] = []
+    found, found_start = None, -1
+    for match in _BRACE.finditer(text, min(starts)):
+        if match.group() == "{":
+            opened.append(match.start())
+        elif match.group() == "}" and opened:
+            start = opened.pop()
+            if start in starts and start > found_start:
+                found, found_start = text[start + 1 : match.start()], start
+    return found
+
+
+def _normalise(answer: str) -> str:
+    answer = _NOISE.sub("", _WRAPPER.sub(r"\1", answer[:_MAX_ANSWER]))
+    answer = _FRACTION.sub(r"\1/\2", answer).rstrip(".").removesuffix("\\%").removesuffix("%")
+    answer = answer.removesuffix("^\\circ").removesuffix("^{\\circ}")
+    return re.sub(r"(?<=\d),(?=\d{3}(?:\D|$))", "", answer)
+
+
+def _number(answer: str) -> Fraction | None:
+    if _NUMBER.fullmatch(answer) is None:
+        return None
+    top, _, bottom = answer.partition("/")
+    try:
+        return Fraction(Decimal(top)) / Fraction(bottom or "1")
+    except (InvalidOperation, ValueError, ZeroDivisionError):
+        return None
+
+
+def answers_agree(given: str, gold: str) -> bool:
+    """Whether two short answers are the same: as numbers where both are, else as text without typesetting."""
+    given, gold = _normalise(given), _normalise(gold)
+    left, right = _number(given), _number(gold)
+    if left is not None and right is not None:
+        return left == right
+    return bool(given) and given == gold
+
+
+def score(
+    suite: str, config: EvalConfig, responses: Responses | None, progress: Callable[[str, int, int], None]
+) -> tuple[SuiteResult, Mapping[str, list[Response]]]:
+    """Score math outputs, or the ground truth where `responses` is None; the headline is avg@k."""
+    if suite not in config.data:
+        raise UserError(
+            "math has no problems of its own",
+            where=suite,
+            fix="give them: --data math=FILE_OR_FOLDER (JSON lines)",
+        )
+    problems = _problems(Path(config.data[suite]))
+    problems = {category: rows[: config.limit] for category, rows in problems.items()}
+    outputs: Mapping[str, list[Response]]
+    if responses is None:
+        golds = [(key, f"\\boxed{{{gold}}}") for rows in problems.values() for key, gold in rows]
+        outputs = {key: [Response(text, count_tokens(text))] * config.samples for key, text in golds}
+    else:
+        outputs = responses.by_id
+    verdicts, skipped = [], {}
+    for category, rows in problems.items():
+        if not any(key in outputs for key, _ in rows):
+            skipped[category] = "no outputs were given"
+            continue
+        for key, gold in rows:
+            verdicts += [_judge(key, category, gold, outputs, sample) for sample in range(config.samples)]
+    progress(suite, len(verdicts), len(verdicts))
+    name = f"avg@{config.samples}"
+    result = finish(
+        suite=suite,
+        revision=f"{sum(map(len, problems.values()))} problems of {config.data[suite]}",
+        headline=name,
+        overall=[
+            micro_average(
+                name, f"mean over problems of the share of {config.samples} outputs correct", verdicts
+            )
+        ],
+        rows=build_rows(verdicts, {category: len(rows) for category, rows in problems.items()}, skipped),
+        verdicts=verdicts,
+        outputs=outputs,
+    )
+    return result, outputs
+
+
+def _judge(key: str, category: str, gold: str, outputs: Mapping[str, list[Response]], sample: int) -> Verdict:
+    listed = outputs.get(key, [])
+    if sample >= len(listed):
+        return Verdict(key, category, False, "no response", sample=sample)
+    response = listed[sample]
+    if response.problem or not isinstance(response.value, str):
+        problem = response.problem or "not text"
+        return Verdict(key, category, False, f"unreadable: {problem}", sample=sample)
+    inside = last_boxed(response.value)
+    correct = inside is not None and answers_agree(inside, gold)
+    reason = "" if correct else "no box" if inside is None else "wrong answer"
+    answer = None if inside is None else inside[:200]
+    return Verdict(key, category, correct, reason, sample=sample, tokens=response.tokens, answer=answer)
+
+
+def _problems(path: Path) -> dict[str, list[tuple[str, str]]]:
+    """By category (a row's own, else its file's name) the id and the answer of each problem."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    files = [path] if not path.is_dir() else sorted(file for file in path.iterdir() if file.is_file())
+    for file in files:
+        for number, (row, problem) in enumerate(read_rows(file)):
+            if row is None or problem or "answer" not in row:
+                raise UserError(
+                    "holds a row without an answer",
+                    where=f"{file}, row {number + 1}",
+                    fix='{"id": ..., "answer": ...}',
+                )
+            category = str(row.get("category", file.name.split(".")[0]))
+            answer: Any = row["answer"]
+            found.setdefault(category, []).append((str(row.get("id", f"{category}-{number}")), str(answer)))
+    if not found:
+        raise UserError(
+            "holds no problem", where=str(path), fix='give JSON lines of {"id": ..., "answer": ...}'
+        )
+    return found

@@ -1,0 +1,165 @@
+"""report.html of an evaluation: one self-contained page, every text escaped."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
+
+if TYPE_CHECKING:
+    from planarena.eval.evaluate import Evaluation
+
+__all__ = ["render"]
+
+_SHOWN = 200
+_STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff}
+h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid #d0d7de}
+table{border-collapse:collapse;margin:1rem 0;width:100%}th,td{padding:.25rem .6rem;border-bottom:1px solid #eaeef2}
+th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+.bar{background:#eaeef2;height:.7rem;position:relative;min-width:9rem}.bar i{position:absolute;height:100%}
+.bar .v{background:#4078c0;left:0}.bar .r{background:#1b1f2455}.quiet{color:#656d76}code{font-size:.9em}
+.big{font-size:1.3rem;font-weight:600}details{margin:.5rem 0}td.detail{overflow-wrap:anywhere}
+@media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}h2,th,td{border-color:#30363d}
+.bar{background:#21262d}.bar .r{background:#e6edf366}}
+"""
+
+
+def render(evaluation: Evaluation) -> str:
+    """The page of an evaluation."""
+    source = str(evaluation.run["config"]["responses"])
+    body = [f"<h1>Evaluation {_text(evaluation.path.name)}</h1>"]
+    body.append(
+        f'<p class="quiet">outputs: <code>{_text(source)}</code>; planarena {_text(evaluation.run["planarena"])}; '
+        f"{_text(evaluation.run['started'])}</p>"
+    )
+    for name, result in evaluation.suites.items():
+        body.append(_suite(name, result))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>Evaluation {_text(evaluation.path.name)}</title><style>{_STYLE}</style></head>"
+        f"<body>{''.join(body)}</body></html>\n"
+    )
+
+
+def _text(value: object) -> str:
+    """Escape, and show control codes instead of sending them."""
+    shown = "".join(sign if sign >= " " and sign != "\x7f" else " " for sign in str(value))
+    return escape(shown)
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.2f} %"
+
+
+def _suite(name: str, result: SuiteResult) -> str:
+    parts = [f'<section id="{_text(name)}"><h2>{_text(name)}</h2>']
+    headline = next((value for value in result.overall if value.name == result.headline), None)
+    if headline is not None:
+        parts.append(
+            f'<p class="big">{_percent(headline.value) or "not run"} <span class="quiet">{_text(headline.name)}'
+        )
+        parts.append(f", 95 % interval {_percent(headline.low)} to {_percent(headline.high)}</span></p>")
+    parts.append(f"<p>Computed on {_text(result.revision)}.")
+    if result.tokens is not None:
+        parts.append(
+            f" Mean length of an output: {result.tokens:.1f} tokens, counted by {_text(result.tokens_from)}."
+        )
+    if result.sandbox == "none":
+        parts.append(" <strong>Executed without a sandbox.</strong>")
+    parts.append("</p>")
+    parts += [f'<p class="quiet">{_text(note)}</p>' for note in result.notes]
+    parts.append(_overall_table(result.overall))
+    if result.columns:
+        cells = "".join(
+            f'<tr><td>{_text(key)}</td><td class="n">{_percent(value)}</td></tr>'
+            for key, value in result.columns.items()
+        )
+        parts.append(f"<h3>Columns that papers print</h3><table>{cells}</table>")
+    parts.append(_category_table(result.categories))
+    if result.base is not None:
+        parts.append(_base_table(result))
+    parts.append(_reasons(result))
+    parts.append(_wrong(result.verdicts))
+    return "".join(parts) + "</section>"
+
+
+def _overall_table(values: list[Overall]) -> str:
+    rows = []
+    for value in values:
+        absent = f"not run: {', '.join(value.not_run)}" if value.not_run else ""
+        rows.append(
+            f'<tr><td>{_text(value.name)}</td><td class="n">{_percent(value.value) or "not run"}</td>'
+            f'<td class="n">{_percent(value.low)}</td><td class="n">{_percent(value.high)}</td>'
+            f'<td>{_text(value.formula)}<br><span class="quiet">{_text(absent)}</span></td></tr>'
+        )
+    head = '<tr><th>Overall</th><th class="n">Value</th><th class="n">Low</th><th class="n">High</th><th>Formula</th></tr>'
+    return f"<table>{head}{''.join(rows)}</table>"
+
+
+def _category_table(rows: list[CategoryRow]) -> str:
+    lines = []
+    for row in rows:
+        if row.accuracy is None:
+            lines.append(
+                f'<tr><td>{_text(row.category)}</td><td class="n">{row.items}</td>'
+                f'<td colspan="7" class="quiet">not run: {_text(row.not_run)}</td></tr>'
+            )
+            continue
+        low, high = row.low or 0.0, row.high if row.high is not None else 1.0
+        bar = (
+            f'<div class="bar"><i class="v" style="width:{100 * row.accuracy:.2f}%"></i>'
+            f'<i class="r" style="left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%;height:.2rem;top:.25rem"></i></div>'
+        )
+        lines.append(
+            f'<tr><td>{_text(row.category)}</td><td class="n">{row.items}</td><td class="n">{row.correct:g}</td>'
+            f'<td class="n">{_percent(row.accuracy)}</td><td>{bar}</td><td class="n">{_percent(low)}</td>'
+            f'<td class="n">{_percent(high)}</td><td class="n">{row.missing + row.unreadable or ""}</td>'
+            f'<td class="n">{"" if row.tokens is None else f"{row.tokens:.1f}"}</td></tr>'
+        )
+    head = "".join(
+        f"<th{' class=n' if name not in ('Category', '') else ''}>{name}</th>"
+        for name in ("Category", "Items", "Correct", "Accuracy", "", "Low", "High", "Missing", "Tokens")
+    )
+    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+
+
+def _base_table(result: SuiteResult) -> str:
+    base = result.base
+    assert base is not None
+    lines = []
+    for name, row in (("all items", base["items"]), *base["categories"].items()):
+        lines.append(
+            f'<tr><td>{_text(name)}</td><td class="n">{row["items"]}</td><td class="n">{100 * row["difference"]:+.2f}</td>'
+            f'<td class="n">{100 * row["low"]:+.2f}</td><td class="n">{100 * row["high"]:+.2f}</td>'
+            f'<td class="n">{row["gained"]}</td><td class="n">{row["lost"]}</td><td class="n">{row["p"]:.3g}</td></tr>'
+        )
+    head = (
+        '<tr><th>Item by item</th><th class="n">Items</th><th class="n">Points</th><th class="n">Low</th>'
+        '<th class="n">High</th><th class="n">Gained</th><th class="n">Lost</th><th class="n">p</th></tr>'
+    )
+    return f"<h3>Difference from {_text(base['name'])}</h3><table>{head}{''.join(lines)}</table>"
+
+
+def _reasons(result: SuiteResult) -> str:
+    if not result.reasons:
+        return ""
+    lines = "".join(
+        f'<tr><td>{_text(key)}</td><td class="n">{count}</td></tr>' for key, count in result.reasons.items()
+    )
+    return f"<details><summary>Wrong outputs by reason</summary><table>{lines}</table></details>"
+
+
+def _wrong(verdicts: list[Verdict]) -> str:
+    wrong = [verdict for verdict in verdicts if not verdict.correct]
+    if not wrong:
+        return ""
+    lines = "".join(
+        f"<tr><td>{_text(verdict.id)}</td><td>{_text(verdict.reason)}</td>"
+        f'<td class="detail">{_text(verdict.detail or verdict.answer or "")}</td></tr>'
+        for verdict in wrong[:_SHOWN]
+    )
+    shown = f"the first {_SHOWN} of {len(wrong)}" if len(wrong) > _SHOWN else str(len(wrong))
+    return f"<details><summary>Wrong outputs: {shown} (all are in scores.json)</summary><table>{lines}</table></details>"

@@ -1,0 +1,111 @@
+"""From verdicts to rows: one row a category, with its interval, and what is missing or unreadable."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from planarena.eval.responses import Response
+from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
+from planarena.eval.statistics import mean_interval
+
+__all__ = ["build_rows", "finish", "item_means", "micro_average"]
+
+
+def item_means(verdicts: list[Verdict]) -> dict[str, float]:
+    """The mean over samples of each item, in [0, 1]."""
+    sums: dict[str, list[int]] = {}
+    for verdict in verdicts:
+        entry = sums.setdefault(verdict.id, [0, 0])
+        entry[0] += verdict.correct
+        entry[1] += 1
+    return {key: correct / count for key, (correct, count) in sums.items()}
+
+
+def build_rows(
+    verdicts: list[Verdict], items: Mapping[str, int], skipped: Mapping[str, str]
+) -> list[CategoryRow]:
+    """Make the rows of a suite.
+
+    Args:
+        verdicts: Every verdict.
+        items: Items by category, in the order of the rows.
+        skipped: Categories that were not run, with the reason.
+    """
+    grouped: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        grouped[verdict.category].append(verdict)
+    rows = []
+    for category, count in items.items():
+        if category in skipped or not grouped[category]:
+            rows.append(CategoryRow(category, count, not_run=skipped.get(category, "no items")))
+            continue
+        group = grouped[category]
+        means = list(item_means(group).values())
+        low, high = mean_interval(means)
+        present = [verdict.tokens for verdict in group if verdict.reason != "no response"]
+        rows.append(
+            CategoryRow(
+                category=category,
+                items=len(means),
+                correct=sum(means),
+                accuracy=sum(means) / len(means),
+                low=low,
+                high=high,
+                missing=sum(verdict.reason == "no response" for verdict in group),
+                unreadable=sum(verdict.reason.startswith("unreadable") for verdict in group),
+                tokens=sum(present) / len(present) if present else None,
+            )
+        )
+    return rows
+
+
+def micro_average(name: str, formula: str, verdicts: list[Verdict]) -> Overall:
+    """The share of all items, each category weighing by its items."""
+    means = list(item_means(verdicts).values())
+    if not means:
+        return Overall(name, formula, None)
+    low, high = mean_interval(means)
+    return Overall(name, formula, sum(means) / len(means), low, high)
+
+
+def finish(
+    *,
+    suite: str,
+    revision: str,
+    headline: str,
+    overall: list[Overall],
+    rows: list[CategoryRow],
+    verdicts: list[Verdict],
+    outputs: Mapping[str, list[Response]],
+    columns: dict[str, float] | None = None,
+    notes: list[str] | None = None,
+    sandbox: str = "",
+) -> SuiteResult:
+    """Put a suite's result together, with token means and the count of reasons."""
+    present = [verdict.tokens for verdict in verdicts if verdict.reason != "no response"]
+    counted = [response.counted for listed in outputs.values() for response in listed]
+    everyone: dict[bool, str] = {True: "the outputs' file", False: "words and signs, no tokenizer"}
+    source = (
+        everyone[counted[0]]
+        if counted and len(set(counted)) == 1
+        else "partly the file, partly words and signs"
+    )
+    given: dict[str, Any] = {
+        "tokens": sum(present) / len(present) if present else None,
+        "tokens_from": source if present else "",
+        "reasons": dict(Counter(verdict.reason for verdict in verdicts if not verdict.correct).most_common()),
+    }
+    return SuiteResult(
+        suite,
+        revision,
+        headline,
+        overall,
+        rows,
+        verdicts,
+        columns or {},
+        notes=notes or [],
+        sandbox=sandbox,
+        **given,
+    )

@@ -36,7 +36,8 @@ def test_every_module_lies_in_a_package(sources: list[str]) -> None:
 
 def test_the_mapping_names_the_five_folders(project: dict[str, Any]) -> None:
     mapping = project["tool"]["setuptools"]["package-dir"]
-    assert mapping == {"planarena": "planarena"} | {f"planarena.{name}": name for name in LINKED}
+    five = {"planarena": "planarena"} | {f"planarena.{name}": name for name in LINKED}
+    assert mapping == five, "a subpackage belongs into the list only; its folder follows from its parent's"
 
 
 @pytest.mark.parametrize("name", LINKED)

@@ -17,6 +17,7 @@ DOMAINS: dict[str, str] = {
     "smart_home": "SmartHome",
     "email": "EmailBox",
     "files": "Files",
+    "shopping": "Shopping",
 }
 
 

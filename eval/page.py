@@ -10,7 +10,7 @@ from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
 if TYPE_CHECKING:
     from planarena.eval.evaluate import Evaluation
 
-__all__ = ["render"]
+__all__ = ["page", "render", "text"]
 
 _SHOWN = 200
 _STYLE = """
@@ -29,22 +29,26 @@ th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numer
 def render(evaluation: Evaluation) -> str:
     """The page of an evaluation."""
     source = str(evaluation.run["config"]["responses"])
-    body = [f"<h1>Evaluation {_text(evaluation.path.name)}</h1>"]
+    body = [f"<h1>Evaluation {text(evaluation.path.name)}</h1>"]
     body.append(
-        f'<p class="quiet">outputs: <code>{_text(source)}</code>; planarena {_text(evaluation.run["planarena"])}; '
-        f"{_text(evaluation.run['started'])}</p>"
+        f'<p class="quiet">outputs: <code>{text(source)}</code>; planarena {text(evaluation.run["planarena"])}; '
+        f"{text(evaluation.run['started'])}</p>"
     )
     for name, result in evaluation.suites.items():
         body.append(_suite(name, result))
+    return page(f"Evaluation {evaluation.path.name}", "".join(body))
+
+
+def page(title: str, body: str) -> str:
+    """A self-contained page around a body that is HTML already."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>Evaluation {_text(evaluation.path.name)}</title><style>{_STYLE}</style></head>"
-        f"<body>{''.join(body)}</body></html>\n"
+        f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
     )
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
     """Escape, and show control codes instead of sending them."""
     shown = "".join(sign if sign >= " " and sign != "\x7f" else " " for sign in str(value))
     return escape(shown)
@@ -55,26 +59,26 @@ def _percent(value: float | None) -> str:
 
 
 def _suite(name: str, result: SuiteResult) -> str:
-    parts = [f'<section id="{_text(name)}"><h2>{_text(name)}</h2>']
+    parts = [f'<section id="{text(name)}"><h2>{text(name)}</h2>']
     headline = next((value for value in result.overall if value.name == result.headline), None)
     if headline is not None:
         parts.append(
-            f'<p class="big">{_percent(headline.value) or "not run"} <span class="quiet">{_text(headline.name)}'
+            f'<p class="big">{_percent(headline.value) or "not run"} <span class="quiet">{text(headline.name)}'
         )
         parts.append(f", 95 % interval {_percent(headline.low)} to {_percent(headline.high)}</span></p>")
-    parts.append(f"<p>Computed on {_text(result.revision)}.")
+    parts.append(f"<p>Computed on {text(result.revision)}.")
     if result.tokens is not None:
         parts.append(
-            f" Mean length of an output: {result.tokens:.1f} tokens, counted by {_text(result.tokens_from)}."
+            f" Mean length of an output: {result.tokens:.1f} tokens, counted by {text(result.tokens_from)}."
         )
     if result.sandbox == "none":
         parts.append(" <strong>Executed without a sandbox.</strong>")
     parts.append("</p>")
-    parts += [f'<p class="quiet">{_text(note)}</p>' for note in result.notes]
+    parts += [f'<p class="quiet">{text(note)}</p>' for note in result.notes]
     parts.append(_overall_table(result.overall))
     if result.columns:
         cells = "".join(
-            f'<tr><td>{_text(key)}</td><td class="n">{_percent(value)}</td></tr>'
+            f'<tr><td>{text(key)}</td><td class="n">{_percent(value)}</td></tr>'
             for key, value in result.columns.items()
         )
         parts.append(f"<h3>Columns that papers print</h3><table>{cells}</table>")
@@ -91,9 +95,9 @@ def _overall_table(values: list[Overall]) -> str:
     for value in values:
         absent = f"not run: {', '.join(value.not_run)}" if value.not_run else ""
         rows.append(
-            f'<tr><td>{_text(value.name)}</td><td class="n">{_percent(value.value) or "not run"}</td>'
+            f'<tr><td>{text(value.name)}</td><td class="n">{_percent(value.value) or "not run"}</td>'
             f'<td class="n">{_percent(value.low)}</td><td class="n">{_percent(value.high)}</td>'
-            f'<td>{_text(value.formula)}<br><span class="quiet">{_text(absent)}</span></td></tr>'
+            f'<td>{text(value.formula)}<br><span class="quiet">{text(absent)}</span></td></tr>'
         )
     head = '<tr><th>Overall</th><th class="n">Value</th><th class="n">Low</th><th class="n">High</th><th>Formula</th></tr>'
     return f"<table>{head}{''.join(rows)}</table>"
@@ -104,8 +108,8 @@ def _category_table(rows: list[CategoryRow]) -> str:
     for row in rows:
         if row.accuracy is None:
             lines.append(
-                f'<tr><td>{_text(row.category)}</td><td class="n">{row.items}</td>'
-                f'<td colspan="7" class="quiet">not run: {_text(row.not_run)}</td></tr>'
+                f'<tr><td>{text(row.category)}</td><td class="n">{row.items}</td>'
+                f'<td colspan="7" class="quiet">not run: {text(row.not_run)}</td></tr>'
             )
             continue
         low, high = row.low or 0.0, row.high if row.high is not None else 1.0
@@ -114,7 +118,7 @@ def _category_table(rows: list[CategoryRow]) -> str:
             f'<i class="r" style="left:{100 * low:.2f}%;width:{100 * (high - low):.2f}%;height:.2rem;top:.25rem"></i></div>'
         )
         lines.append(
-            f'<tr><td>{_text(row.category)}</td><td class="n">{row.items}</td><td class="n">{row.correct:g}</td>'
+            f'<tr><td>{text(row.category)}</td><td class="n">{row.items}</td><td class="n">{row.correct:g}</td>'
             f'<td class="n">{_percent(row.accuracy)}</td><td>{bar}</td><td class="n">{_percent(low)}</td>'
             f'<td class="n">{_percent(high)}</td><td class="n">{row.missing + row.unreadable or ""}</td>'
             f'<td class="n">{"" if row.tokens is None else f"{row.tokens:.1f}"}</td></tr>'
@@ -132,7 +136,7 @@ def _base_table(result: SuiteResult) -> str:
     lines = []
     for name, row in (("all items", base["items"]), *base["categories"].items()):
         lines.append(
-            f'<tr><td>{_text(name)}</td><td class="n">{row["items"]}</td><td class="n">{100 * row["difference"]:+.2f}</td>'
+            f'<tr><td>{text(name)}</td><td class="n">{row["items"]}</td><td class="n">{100 * row["difference"]:+.2f}</td>'
             f'<td class="n">{100 * row["low"]:+.2f}</td><td class="n">{100 * row["high"]:+.2f}</td>'
             f'<td class="n">{row["gained"]}</td><td class="n">{row["lost"]}</td><td class="n">{row["p"]:.3g}</td></tr>'
         )
@@ -140,14 +144,14 @@ def _base_table(result: SuiteResult) -> str:
         '<tr><th>Item by item</th><th class="n">Items</th><th class="n">Points</th><th class="n">Low</th>'
         '<th class="n">High</th><th class="n">Gained</th><th class="n">Lost</th><th class="n">p</th></tr>'
     )
-    return f"<h3>Difference from {_text(base['name'])}</h3><table>{head}{''.join(lines)}</table>"
+    return f"<h3>Difference from {text(base['name'])}</h3><table>{head}{''.join(lines)}</table>"
 
 
 def _reasons(result: SuiteResult) -> str:
     if not result.reasons:
         return ""
     lines = "".join(
-        f'<tr><td>{_text(key)}</td><td class="n">{count}</td></tr>' for key, count in result.reasons.items()
+        f'<tr><td>{text(key)}</td><td class="n">{count}</td></tr>' for key, count in result.reasons.items()
     )
     return f"<details><summary>Wrong outputs by reason</summary><table>{lines}</table></details>"
 
@@ -157,8 +161,8 @@ def _wrong(verdicts: list[Verdict]) -> str:
     if not wrong:
         return ""
     lines = "".join(
-        f"<tr><td>{_text(verdict.id)}</td><td>{_text(verdict.reason)}</td>"
-        f'<td class="detail">{_text(verdict.detail or verdict.answer or "")}</td></tr>'
+        f"<tr><td>{text(verdict.id)}</td><td>{text(verdict.reason)}</td>"
+        f'<td class="detail">{text(verdict.detail or verdict.answer or "")}</td></tr>'
         for verdict in wrong[:_SHOWN]
     )
     shown = f"the first {_SHOWN} of {len(wrong)}" if len(wrong) > _SHOWN else str(len(wrong))

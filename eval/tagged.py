@@ -30,7 +30,7 @@ def tagged_calls(text: str) -> list[dict[str, Any]]:
             continue
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, dict) and isinstance(item.get("name"), str):
-                arguments = next(
+                arguments: Any = next(
                     (item[key] for key in ("arguments", "parameters", "params") if key in item), {}
                 )
                 if isinstance(arguments, dict):

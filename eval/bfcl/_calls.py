@@ -87,7 +87,8 @@ def _value(node: ast.expr | None) -> Any:
     if isinstance(node, ast.Constant):
         return "..." if node.value is Ellipsis else node.value
     if isinstance(node, ast.UnaryOp):
-        return -node.operand.value  # type: ignore[attr-defined]  anything else is no literal, and caught above
+        operand: Any = node.operand
+        return -operand.value  # what is no literal has no value, and is caught above
     if isinstance(node, ast.List):
         return [_value(item) for item in node.elts]
     if isinstance(node, ast.Tuple):

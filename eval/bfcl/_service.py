@@ -238,7 +238,8 @@ def _judge_agentic(output: Any, answer: list[str], calls: str) -> tuple[bool, st
 
 
 def _executable(step: Any, calls: str) -> list[Any]:
-    return executable_json_calls(step) if calls == "json" else executable_text_calls(step)
+    found: list[Any] = executable_json_calls(step) if calls == "json" else executable_text_calls(step)
+    return found
 
 
 def _judge_multi_turn(

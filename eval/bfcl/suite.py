@@ -38,14 +38,7 @@ class _Pool:
     """Sandboxed workers, one thread each, that take calls from a queue."""
 
     def __init__(self, config: EvalConfig) -> None:
-        place = managed.environment("bfcl")
-        self._make = lambda: Worker(
-            _FOLDER / "_service.py",
-            python=place.python,
-            readable=[_FOLDER],
-            limits=_LIMITS,
-            unsafe_no_sandbox=config.unsafe_no_sandbox,
-        )
+        self._python, self._unsafe = managed.environment("bfcl").python, config.unsafe_no_sandbox
         self._seconds = config.seconds
         self.workers: list[Worker] = []
         self._failures: list[BaseException] = []
@@ -60,7 +53,15 @@ class _Pool:
 
     def _start(self) -> None:
         try:
-            self.workers.append(self._make())
+            self.workers.append(
+                Worker(
+                    _FOLDER / "_service.py",
+                    python=self._python,
+                    readable=[_FOLDER],
+                    limits=_LIMITS,
+                    unsafe_no_sandbox=self._unsafe,
+                )
+            )
         except BaseException as error:
             self._failures.append(error)
 

@@ -1,0 +1,103 @@
+"""The inside of `planarena eval`: options to a configuration, progress, the printed result."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from planarena.cli import plain
+from planarena.config import load_config, parse_settings
+from planarena.errors import UserError
+from planarena.eval import EvalConfig, Evaluation, evaluate
+
+__all__ = ["run_evaluation"]
+
+
+def run_evaluation(
+    given: dict[str, Any], data: list[str], settings: list[str], file: Path | None, *, as_json: bool
+) -> None:
+    """Evaluate and print.
+
+    Args:
+        given: The command's own options by their names in `EvalConfig`; None means not given.
+        data: SUITE=PATH of each `--data`.
+        settings: key=value of each `--set`.
+        file: A YAML file of options.
+        as_json: Print one JSON object instead of lines.
+    """
+    values = {key: value for key, value in given.items() if value is not None}
+    if data:
+        values["data"] = _paths(data)
+    values |= parse_settings(settings)
+    evaluation = evaluate(load_config(EvalConfig, file=file, values=values), None if as_json else _progress())
+    if as_json:
+        sys.stdout.write(json.dumps(_summary(evaluation)) + "\n")
+    else:
+        sys.stdout.write(plain(_lines(evaluation)))
+
+
+def _paths(data: list[str]) -> dict[str, str]:
+    found = {}
+    for entry in data:
+        suite, sign, path = entry.partition("=")
+        if not sign or not path:
+            raise UserError(
+                f"{entry!r} is not SUITE=PATH", where="--data", fix="write --data api-bank=FOLDER"
+            )
+        found[suite] = path
+    return found
+
+
+def _progress() -> Any:
+    """A counter in place on a terminal; nothing elsewhere: scoring takes seconds."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(suite: str, done: int, total: int) -> None:
+        sys.stderr.write(f"\r{suite}: {done}/{total} outputs" + ("\n" if done >= total else ""))
+        sys.stderr.flush()
+
+    return show
+
+
+def _summary(evaluation: Evaluation) -> dict[str, Any]:
+    suites = {}
+    for name, result in evaluation.suites.items():
+        suites[name] = {
+            "headline": result.headline,
+            "overall": {value.name: value.value for value in result.overall},
+            "categories": {row.category: row.accuracy for row in result.categories},
+            "not_run": {row.category: row.not_run for row in result.categories if row.not_run},
+            "tokens": result.tokens,
+        }
+    return {"out": str(evaluation.path), "suites": suites}
+
+
+def _lines(evaluation: Evaluation) -> str:
+    lines = []
+    for name, result in evaluation.suites.items():
+        lines.append(f"{name} ({result.revision})")
+        for value in result.overall:
+            shown = "not run" if value.value is None else f"{100 * value.value:6.2f} %"
+            if value.low is not None and value.high is not None:
+                shown += f"  (95 % interval {100 * value.low:.2f} to {100 * value.high:.2f})"
+            mark = "*" if value.name == result.headline else " "
+            lines.append(f" {mark} {value.name:<24}{shown}")
+        for row in result.categories:
+            if row.accuracy is None:
+                lines.append(f"   {row.category:<24}not run: {row.not_run}")
+            else:
+                lines.append(
+                    f"   {row.category:<24}{100 * row.accuracy:6.2f} %  {row.correct:g} of {row.items}"
+                )
+        lines += [f"   {note}" for note in result.notes]
+        if result.base is not None:
+            change = result.base["items"]
+            lines.append(
+                f"   from {result.base['name']}: {100 * change['difference']:+.2f} points on {change['items']} items "
+                f"({change['gained']} gained, {change['lost']} lost)"
+            )
+    lines.append(f"report: {evaluation.path / 'report.html'}")
+    return "\n".join(lines) + "\n"

@@ -8,18 +8,17 @@ __all__ = ["SUITES", "Comparison", "EvalConfig", "Evaluation", "compare", "evalu
 
 if TYPE_CHECKING:
     from planarena.eval.comparison import Comparison, compare
-
     from planarena.eval.config import SUITES, EvalConfig
-    from planarena.eval.evaluate import Evaluation, evaluate, open_evaluation
+    from planarena.eval.run import Evaluation, evaluate, open_evaluation
 
 _HOMES = {
     "SUITES": "planarena.eval.config",
     "Comparison": "planarena.eval.comparison",
     "EvalConfig": "planarena.eval.config",
-    "Evaluation": "planarena.eval.evaluate",
+    "Evaluation": "planarena.eval.run",
     "compare": "planarena.eval.comparison",
-    "evaluate": "planarena.eval.evaluate",
-    "open_evaluation": "planarena.eval.evaluate",
+    "evaluate": "planarena.eval.run",
+    "open_evaluation": "planarena.eval.run",
 }
 
 
@@ -30,6 +29,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'planarena.eval' has no attribute {name!r}")
     from importlib import import_module
 
-    # Set here, because importing the module `evaluate` would leave itself under the function's name.
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
+    return getattr(import_module(home), name)

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from planarena.errors import UserError
-from planarena.eval.evaluate import Evaluation, open_evaluation
 from planarena.eval.published import published_for
 from planarena.eval.results import SuiteResult
+from planarena.eval.run import Evaluation, open_evaluation
 from planarena.eval.statistics import paired_difference
 from planarena.eval.tables import item_means
 

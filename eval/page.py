@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
 
 if TYPE_CHECKING:
-    from planarena.eval.evaluate import Evaluation
+    from planarena.eval.run import Evaluation
 
 __all__ = ["page", "render", "text"]
 

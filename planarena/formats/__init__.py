@@ -13,7 +13,7 @@ from planarena.formats.native import Native
 from planarena.formats.parsed import Call, Category, Gold, Parsed, Segment, SegmentKind, Span, TokenType
 from planarena.formats.planarena import Answer, Parameters, Params, PlanArena, Think
 from planarena.formats.tagged import Format
-from planarena.formats.token_types import decode_with_offsets, token_types
+from planarena.formats.token_types import decode_with_offsets, selective_keep, token_types
 from planarena.formats.toolrl import ToolRL
 from planarena.formats.toolupt import ToolUPT
 
@@ -33,6 +33,7 @@ __all__ = [
     "get",
     "names",
     "read_json",
+    "selective_keep",
     "token_types",
 ]
 

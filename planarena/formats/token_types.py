@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from planarena.formats.parsed import Parsed, TokenType
 
-__all__ = ["decode_with_offsets", "token_types"]
+__all__ = ["decode_with_offsets", "selective_keep", "token_types"]
 
 _TAGS = frozenset({TokenType.TAG_PLAN, TokenType.TAG_TOOL, TokenType.TAG_RESP})
 # A UTF-8 character has at most four bytes, so a fifth token cannot complete it.
@@ -47,6 +47,25 @@ def token_types(parsed: Parsed, offsets: Sequence[tuple[int, int]]) -> list[Toke
                     found = span.type
         types.append(found)
     return types
+
+
+def selective_keep(parsed: Parsed, offsets: Sequence[tuple[int, int]]) -> list[bool]:
+    """Say which tokens of a demonstration stay in the selective loss (paper 002 Eq. 19).
+
+    All tokens of a demonstration that calls; of one that answers only the opening tag, that is the tokens
+    whose first character lies inside it: tokenizers merge its last character with what follows.
+
+    Args:
+        parsed: The demonstration.
+        offsets: (start, end) character range of each token in `parsed.text`, length T.
+
+    Returns:
+        T flags.
+    """
+    if parsed.calls or parsed.response is None:
+        return [True] * len(offsets)
+    opening = [(s.open, s.start) for s in parsed.segments if s.kind == "response"][:1]
+    return [any(low <= start < high for low, high in opening) and end > start for start, end in offsets]
 
 
 def decode_with_offsets(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import eq
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,11 @@ def positional_flags(tokens: Sequence[int], gold: Sequence[int]) -> NDArray[np.b
     """
     flags = np.zeros(len(tokens), dtype=np.bool_)
     length = min(len(tokens), len(gold))
-    flags[:length] = np.asarray(tokens[:length]) == np.asarray(gold[:length])
+    if length and type(tokens[0]) is int and type(gold[0]) is int:
+        # Comparing Python's own integers is faster than first building two arrays of them.
+        flags[:length] = np.frombuffer(bytes(map(eq, tokens, gold)), dtype=np.bool_)
+    else:
+        flags[:length] = np.asarray(tokens[:length]) == np.asarray(gold[:length])
     return flags
 
 

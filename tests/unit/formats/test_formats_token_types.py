@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from planarena import formats
-from planarena.formats import TokenType, decode_with_offsets, token_types
+from planarena.formats import TokenType, decode_with_offsets, selective_keep, token_types
 
 PLAN_TAG, TOOL_TAG, RESP_TAG = TokenType.TAG_PLAN, TokenType.TAG_TOOL, TokenType.TAG_RESP
 PLAN, TOOL, RESP, OTHER = TokenType.PLAN, TokenType.TOOL, TokenType.RESP, TokenType.OTHER
@@ -146,3 +146,15 @@ def test_decoding_is_linear_in_the_number_of_tokens() -> None:
     text, offsets = decode_with_offsets(decode, [1] * 1000)
     assert len(offsets) == 1000 and len(text) == 1000
     assert calls <= 2000 and longest <= 8
+
+
+def test_selective_keep_leaves_the_opening_tag_of_an_answer() -> None:
+    form = formats.get("toolupt")
+    text = "<answer>\nyes</answer>"
+    offsets = [(0, 4), (4, 7), (7, 9), (9, 12), (12, 21), (21, 21)]
+    # The third token begins with the ">" of the tag and goes on with the line feed.
+    assert selective_keep(form.parse(text), offsets) == [True, True, True, False, False, False]
+    call = '<tool_call>{"name": "f", "params": {}}</tool_call>'
+    assert selective_keep(form.parse(call), [(0, 5), (5, len(call))]) == [True, True]
+    chord = formats.get("chord").parse("<think>t</think> yes")
+    assert selective_keep(chord, [(0, 7), (17, 20)]) == [False, False]

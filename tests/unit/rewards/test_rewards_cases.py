@@ -212,6 +212,14 @@ def test_toolupt_token_rewards() -> None:
     assert (outcome.token_rewards, outcome.missing) == (None, ())
 
 
+def test_tokens_may_be_lists_or_arrays() -> None:
+    tokens, gold = [1, 9, 3, 4], [1, 2, 3]
+    for left in (tokens, tuple(tokens), np.array(tokens), list(np.array(tokens))):
+        for right in (gold, np.array(gold)):
+            assert rewards.positional_flags(left, right).tolist() == [True, False, True, False]
+            assert rewards.lcs_flags(left, right).tolist() == [True, False, True, False]
+
+
 def test_toolrl_reads_keys_only_where_the_public_code_does() -> None:
     gold = Gold(calls=(Call("f", {"x": 1}),))
     head, tail = "<think>t</think>\n<tool_call>\n", "\n</tool_call>"

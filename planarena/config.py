@@ -30,7 +30,7 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
     max_actions: int = 7
     max_depth: int = 11
-    budget: int = 150
+    budget: int = 80
     per_scenario: int = 24
     length_mix: tuple[float, ...] = (0.08, 0.16, 0.18, 0.18, 0.16, 0.13, 0.11)
     tools: tuple[int, int] = (6, 10)

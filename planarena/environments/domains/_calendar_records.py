@@ -17,6 +17,7 @@ __all__ = [
     "Equipment",
     "EventDetails",
     "EventId",
+    "FreeTime",
     "Invitation",
     "LeadTime",
     "NewEvent",
@@ -30,6 +31,7 @@ __all__ = [
     "Slots",
     "TaskId",
     "Tasks",
+    "Workday",
     "free_starts",
     "join_offer",
     "later",
@@ -45,6 +47,8 @@ Team = Annotated[str, Semantic("team", surface="name")]
 Place = Annotated[str, Semantic("place", surface="name")]
 Project = Annotated[str, Semantic("project", surface="name")]
 Duration = Annotated[int, Semantic("duration", surface="minutes", minimum=15, maximum=240)]
+FreeTime = Annotated[str, Semantic("free_time", surface="datetime", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d$")]
+Workday = Annotated[str, Semantic("workday", surface="date", pattern=r"^\d{4}-\d\d-\d\d$")]
 LeadTime = Annotated[int, Semantic("lead_time", surface="minutes", minimum=5, maximum=1440)]
 Seats = Annotated[int, Semantic("seats", surface="number", minimum=2, maximum=40)]
 Equipment = Annotated[Literal["screen", "whiteboard", "video"], Semantic("room_equipment", surface="word")]
@@ -90,9 +94,9 @@ class EventDetails(TypedDict):
 
 
 class Slot(TypedDict):
-    """A time that suits both."""
+    """A time that suits both: of another type than the start of an event, which is taken."""
 
-    start: Datetime
+    start: FreeTime
     until: Time
 
 
@@ -106,6 +110,7 @@ class NewEvent(TypedDict):
     """An event put into the calendar or moved."""
 
     event_id: EventId
+    title: Title
     start: Datetime
     until: Time
 
@@ -113,6 +118,7 @@ class NewEvent(TypedDict):
 class Invitation(TypedDict):
     """An invitation and the answer to it."""
 
+    title: Title
     invitee: Person
     reply: Reply
 
@@ -135,6 +141,7 @@ class Rooms(TypedDict):
 class RoomBooking(TypedDict):
     """A room taken for an event."""
 
+    title: Title
     room: Place
     floor: Count
     start: Datetime
@@ -142,8 +149,9 @@ class RoomBooking(TypedDict):
 
 
 class Reminder(TypedDict):
-    """When it rings."""
+    """When it rings, and for what."""
 
+    title: Title
     remind_at: Datetime
 
 
@@ -153,7 +161,7 @@ class TaskEntry(TypedDict):
     task_id: TaskId
     task: Title
     project: Project
-    due: Date
+    due: Workday
     effort: Duration
 
 

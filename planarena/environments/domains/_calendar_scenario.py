@@ -206,7 +206,8 @@ def _events(words: Any, colleagues: Table, days: list[str], rng: Random) -> Tabl
                 "place": "to be announced" if rng.random() < 0.6 else rng.choice(words["places"]),
                 "room_id": "",
                 "invited": {other: rng.choice(("accepted", "tentative")) for other in others},
-                "reminder": rng.choice((0, 0, 15)),
+                "reminder": 0,
+                "moved_on": "",
             }
     return events
 

@@ -70,6 +70,7 @@ TicketId = Annotated[str, Semantic("ticket_id", hidden=True)]
 OfferId = Annotated[str, Semantic("room_offer_id", hidden=True)]
 Nights = Annotated[int, Semantic("nights", surface="number", minimum=1, maximum=21)]
 Stars = Annotated[int, Semantic("stars", surface="number", minimum=1, maximum=5)]
+Route = Annotated[str, Semantic("route", surface="name")]
 Code = Annotated[str, Semantic("booking_code")]
 Seat = Annotated[str, Semantic("seat")]
 Position = Annotated[Literal["window", "aisle", "middle"], Semantic("seat_position", surface="word")]
@@ -91,8 +92,9 @@ class FlightOffer(TypedDict):
 
 
 class Flights(TypedDict):
-    """Flights, the cheapest first."""
+    """Flights, the cheapest first; the route is written as "Rome to Porto"."""
 
+    route: Route
     flights: list[FlightOffer]
 
 
@@ -106,7 +108,6 @@ class FlightDetails(TypedDict):
     arrival_date: Date
     arrival_airport: Airport
     duration: Minutes
-    seats_left: Count
     checked_bag_fee: Money
     on_time_rate: Percent
 
@@ -122,6 +123,7 @@ class Hold(TypedDict):
 class SeatChoice(TypedDict):
     """The seat and what it costs."""
 
+    passenger: Person
     seat: Seat
     fee: Money
 
@@ -129,6 +131,7 @@ class SeatChoice(TypedDict):
 class AddedBag(TypedDict):
     """What the piece costs and may weigh."""
 
+    passenger: Person
     fee: Money
     weight_limit_kg: Count
 
@@ -137,6 +140,7 @@ class Paid(TypedDict):
     """A ticket."""
 
     ticket_id: TicketId
+    passenger: Person
     booking_code: Code
     amount_paid: Money
 
@@ -175,6 +179,7 @@ class Itinerary(TypedDict):
 class Refund(TypedDict):
     """What comes back, and the share of the price that it is."""
 
+    passenger: Person
     refund: Money
     refund_rate: Percent
 
@@ -230,7 +235,9 @@ def booking_code(key: str) -> str:
     return key[-6:].upper()
 
 
-def ticket_record(flight_id: str, passenger: str, seat: str, bags: int, paid: float) -> Record:
+def ticket_record(
+    flight_id: str, passenger: str, seat: str, bags: int, paid: float, issued_on: str
+) -> Record:
     """Return a confirmed ticket; one flight and passenger always give the same id."""
     ticket_id = Environment.new_id("tkt", flight_id, passenger)
     return {
@@ -241,6 +248,7 @@ def ticket_record(flight_id: str, passenger: str, seat: str, bags: int, paid: fl
         "seat": seat,
         "bags": bags,
         "paid": paid,
+        "issued_on": issued_on,
         "status": "confirmed",
     }
 

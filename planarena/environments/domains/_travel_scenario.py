@@ -292,7 +292,8 @@ def _tickets(flights: Table, journey: tuple[str, str, str, str], names: list[str
             flight = rng.choice([row for row in routes if row["destination"] in {home, other}])
             seat = f"{rng.randint(31, 36)}{rng.choice('ABCDEF')}"
             paid = round(flight["price"] + rng.choice((0.0, 14.0, 26.0)), 2)
-            ticket = ticket_record(flight["flight_id"], name, seat, rng.randint(0, 2), paid)
+            issued_on = after(day, -rng.randint(80, 120))
+            ticket = ticket_record(flight["flight_id"], name, seat, rng.randint(0, 2), paid, issued_on)
             tickets[ticket["ticket_id"]] = ticket
     return tickets
 

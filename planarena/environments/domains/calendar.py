@@ -13,6 +13,7 @@ from planarena.environments.domains._calendar_records import (
     Equipment,
     EventDetails,
     EventId,
+    FreeTime,
     Invitation,
     LeadTime,
     NewEvent,
@@ -26,6 +27,7 @@ from planarena.environments.domains._calendar_records import (
     Slots,
     TaskId,
     Tasks,
+    Workday,
     free_starts,
     join_offer,
     later,
@@ -80,6 +82,7 @@ class Calendar(CalendarScenario):
             "room_id": "",
             "invited": {},
             "reminder": 0,
+            "moved_on": "",
         }
         self.state.put("events", event_id, event)
         return _placed(event)
@@ -103,7 +106,7 @@ class Calendar(CalendarScenario):
         }
 
     @tool("read")
-    def list_events(self, date: Date) -> Agenda:
+    def list_events(self, date: Workday) -> Agenda:
         """List the events of a day, the earliest first, with the minutes that they take together.
 
         Args:
@@ -163,7 +166,7 @@ class Calendar(CalendarScenario):
 
     @tool("create")
     def create_calendar_event(
-        self, title: Title, start: Datetime, duration: Duration, place: Place | None = None
+        self, title: Title, start: FreeTime, duration: Duration, place: Place | None = None
     ) -> NewEvent:
         """Put an event into the user's calendar; it must not overlap another one.
 
@@ -177,8 +180,8 @@ class Calendar(CalendarScenario):
         return self._add_event(title, start, duration, place or "to be announced")
 
     @tool("update")
-    def reschedule_event(self, event_id: EventId, start: Datetime) -> NewEvent:
-        """Move an event to another start; its length stays, and its room moves along if it is free.
+    def reschedule_event(self, event_id: EventId, start: FreeTime) -> NewEvent:
+        """Move an event to another start, once a day at most; its length stays, a free room moves along.
 
         Args:
             event_id: The event.
@@ -187,6 +190,10 @@ class Calendar(CalendarScenario):
         event = self.require("events", event_id, "event")
         if start == event["start"]:
             raise ToolError("same_time", "The event starts then already.")
+        if event["moved_on"] == self.now[:10]:
+            raise ToolError(
+                "moved_today", "The guests were told another time today and cannot be told again."
+            )
         self._refuse_past(start)
         self._refuse_past(event["start"])
         end = later(start, _minutes(event))
@@ -195,7 +202,7 @@ class Calendar(CalendarScenario):
             if not self._room_is_free(event["room_id"], start, end, but=event_id):
                 raise ToolError("room_taken", f"{event['place']} is not free at the new time.")
             self.state.patch("bookings", self.new_id("rbk", event_id), start=start, end=end)
-        return _placed(self.state.patch("events", event_id, start=start, end=end))
+        return _placed(self.state.patch("events", event_id, start=start, end=end, moved_on=self.now[:10]))
 
     @tool("update")
     def invite_to_event(self, event_id: EventId, colleague_id: ColleagueId) -> Invitation:
@@ -215,7 +222,7 @@ class Calendar(CalendarScenario):
         clash = busy is not None and any(a < end and b > start for a, b in busy["blocks"])
         reply: Literal["tentative", "accepted"] = "tentative" if clash else "accepted"
         self.state.patch("events", event_id, invited={**event["invited"], colleague_id: reply})
-        return {"invitee": colleague["name"], "reply": reply}
+        return {"title": event["title"], "invitee": colleague["name"], "reply": reply}
 
     @tool("read")
     def find_free_rooms(
@@ -279,6 +286,7 @@ class Calendar(CalendarScenario):
         self.state.put("bookings", key, booking)
         self.state.patch("events", event_id, room_id=room_id, place=room["room"])
         return {
+            "title": event["title"],
             "room": room["room"],
             "floor": room["floor"],
             "start": event["start"],
@@ -287,19 +295,21 @@ class Calendar(CalendarScenario):
 
     @tool("update")
     def set_event_reminder(self, event_id: EventId, lead_time: LeadTime) -> Reminder:
-        """Set the reminder of an event; it replaces an earlier one.
+        """Set the reminder of an event that has none yet.
 
         Args:
             event_id: The event.
             lead_time: How many minutes before the start to be reminded.
         """
         event = self.require("events", event_id, "event")
-        if event["reminder"] == lead_time:
-            raise ToolError("already_set", f"The reminder is {lead_time} minutes before the start already.")
+        if event["reminder"]:
+            raise ToolError(
+                "already_set", f"The event has a reminder {event['reminder']} minutes before its start."
+            )
         remind_at = later(event["start"], -lead_time)
         self._refuse_past(remind_at)
         self.state.patch("events", event_id, reminder=lead_time)
-        return {"remind_at": remind_at}
+        return {"title": event["title"], "remind_at": remind_at}
 
     @tool("read")
     def list_tasks(self, project: Project | None = None) -> Tasks:
@@ -328,7 +338,7 @@ class Calendar(CalendarScenario):
         }
 
     @tool("create")
-    def schedule_task(self, task_id: TaskId, date: Date) -> NewEvent:
+    def schedule_task(self, task_id: TaskId, date: Workday) -> NewEvent:
         """Set time aside for a task: an event in the first gap of a day that is long enough for it.
 
         Args:
@@ -359,4 +369,9 @@ def _minutes(event: Record) -> int:
 
 
 def _placed(event: Record) -> NewEvent:
-    return {"event_id": event["event_id"], "start": event["start"], "until": event["end"][11:]}
+    return {
+        "event_id": event["event_id"],
+        "title": event["title"],
+        "start": event["start"],
+        "until": event["end"][11:],
+    }

@@ -112,6 +112,7 @@ class Travel(TravelScenario):
         ]
         found.sort(key=lambda flight: (flight["price"], flight["flight_id"]))
         return {
+            "route": f"{origin} to {destination}",
             "flights": [
                 {
                     "flight_id": flight["flight_id"],
@@ -121,12 +122,12 @@ class Travel(TravelScenario):
                     "price": flight["price"],
                 }
                 for flight in found[:10]
-            ]
+            ],
         }
 
     @tool("read")
     def get_flight_details(self, flight_id: FlightId) -> FlightDetails:
-        """Show a flight's aircraft, times, free seats, punctuality and fee for a checked bag.
+        """Show a flight's aircraft, times, punctuality and fee for a checked bag.
 
         Args:
             flight_id: The flight, from a search.
@@ -140,7 +141,6 @@ class Travel(TravelScenario):
             "arrival_date": flight["arrival_at"][:10],
             "arrival_airport": self._airport(flight["destination"])["airport"],
             "duration": flight["duration"],
-            "seats_left": flight["seats_left"],
             "checked_bag_fee": flight["bag_fee"],
             "on_time_rate": flight["on_time_rate"],
         }
@@ -179,25 +179,24 @@ class Travel(TravelScenario):
 
     @tool("update")
     def choose_seat(self, hold_id: HoldId, position: Position) -> SeatChoice:
-        """Give a held flight the foremost free seat of a kind; a seat chosen before becomes free again.
+        """Give a held flight the foremost free seat of a kind; the choice is made once.
 
         Args:
             hold_id: The hold.
             position: Where in the row to sit.
         """
         hold = self.require("holds", hold_id, "open hold")
-        letters = _LETTERS[position]
-        if hold["seat"] and hold["seat"][-1] in letters:
-            raise ToolError("already_chosen", f"Seat {hold['seat']} is a {position} seat already.")
+        if hold["seat"]:
+            raise ToolError("already_chosen", f"Seat {hold['seat']} was chosen before.")
         flight = self.require("flights", hold["flight_id"], "flight")
-        seat = next((seat for seat in flight["free_seats"] if seat[-1] in letters), None)
+        seat = next((seat for seat in flight["free_seats"] if seat[-1] in _LETTERS[position]), None)
         if seat is None:
             raise ToolError("no_such_seat", f"No {position} seat is left on this flight.")
         free = [other for other in flight["free_seats"] if other != seat]
-        self.state.patch("flights", flight["flight_id"], free_seats=by_row([*free, hold["seat"]]))
+        self.state.patch("flights", flight["flight_id"], free_seats=free)
         fee = _SEAT_FEES[position]
         self.state.patch("holds", hold_id, seat=seat, seat_fee=fee)
-        return {"seat": seat, "fee": fee}
+        return {"passenger": hold["passenger"], "seat": seat, "fee": fee}
 
     @tool("update")
     def add_bag(self, hold_id: HoldId, kind: Bag) -> AddedBag:
@@ -211,7 +210,11 @@ class Travel(TravelScenario):
         if sum(hold["bags"].values()) >= _MAX_BAGS:
             raise ToolError("limit_exceeded", f"At most {_MAX_BAGS} pieces of luggage per passenger.")
         self.state.patch("holds", hold_id, bags={**hold["bags"], kind: hold["bags"].get(kind, 0) + 1})
-        return {"fee": self._bag_fee(hold, kind), "weight_limit_kg": _BAG_KILOS[kind]}
+        return {
+            "passenger": hold["passenger"],
+            "fee": self._bag_fee(hold, kind),
+            "weight_limit_kg": _BAG_KILOS[kind],
+        }
 
     @tool("create")
     def pay_hold(self, hold_id: HoldId, method: Payment) -> Paid:
@@ -232,13 +235,15 @@ class Travel(TravelScenario):
             if miles < needed:
                 raise ToolError("insufficient_miles", f"{needed} miles are needed, {miles} are there.")
             self.state.patch("account", "miles", balance=miles - needed)
+        bags_in_all = sum(hold["bags"].values())
         ticket = ticket_record(
-            hold["flight_id"], hold["passenger"], hold["seat"], sum(hold["bags"].values()), amount
+            hold["flight_id"], hold["passenger"], hold["seat"], bags_in_all, amount, self.now[:10]
         )
         self.state.delete("holds", hold_id)
         self.state.put("tickets", ticket["ticket_id"], ticket)
         return {
             "ticket_id": ticket["ticket_id"],
+            "passenger": hold["passenger"],
             "booking_code": ticket["booking_code"],
             "amount_paid": amount,
         }
@@ -294,7 +299,7 @@ class Travel(TravelScenario):
 
     @tool("update")
     def cancel_ticket(self, ticket_id: TicketId) -> Refund:
-        """Cancel a ticket: 90 % back up to a week before departure, half after that.
+        """Cancel a ticket from the day after its issue: 90 % back up to a week before departure, then half.
 
         Args:
             ticket_id: The ticket.
@@ -302,6 +307,8 @@ class Travel(TravelScenario):
         ticket = self.require("tickets", ticket_id, "ticket")
         if ticket["status"] == "cancelled":
             raise ToolError("already_cancelled", "The ticket was cancelled before.")
+        if ticket["issued_on"] == self.now[:10]:
+            raise ToolError("issued_today", "A ticket can be cancelled from the day after it was issued.")
         flight = self.require("flights", ticket["flight_id"], "flight")
         if flight["departure_at"] <= self.now:
             raise ToolError("departed", "The flight has left.")
@@ -314,7 +321,11 @@ class Travel(TravelScenario):
             free_seats=by_row([*flight["free_seats"], ticket["seat"]]),
         )
         self.state.patch("tickets", ticket_id, status="cancelled")
-        return {"refund": round(ticket["paid"] * rate / 100, 2), "refund_rate": rate}
+        return {
+            "passenger": ticket["passenger"],
+            "refund": round(ticket["paid"] * rate / 100, 2),
+            "refund_rate": rate,
+        }
 
     @tool("read")
     def search_hotels(

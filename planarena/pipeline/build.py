@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +30,7 @@ from planarena.records.tables import FORMAT_VERSION
 
 __all__ = ["DryRun", "Progress", "build", "plan_build"]
 
-LEDGER = "ledger.sqlite"
+LEDGER, LOCK = "ledger.sqlite", ".lock"
 # Chunks without a single accepted trajectory after which a build ends: the sources are spent.
 _MOST_BARREN = 20
 
@@ -96,11 +98,14 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
     keys = phase_keys(config)
     root = _open_folder(config)
     try:
-        ledger = Ledger(root / LEDGER)
-        try:
-            return _Build(config, keys, root, ledger, progress).run()
-        finally:
-            ledger.close()
+        with _locked(root):
+            if config.execution.fresh:
+                _clear(root)
+            ledger = Ledger(root / LEDGER)
+            try:
+                return _Build(config, keys, root, ledger, progress).run()
+            finally:
+                ledger.close()
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; run the same command again to go on ({root})") from None
     except OSError as error:
@@ -128,12 +133,10 @@ def _open_folder(config: BuildConfig) -> Path:
     root = Path(config.out)
     if root.exists() and not root.is_dir():
         raise RunError("is a file", where=str(root), fix="give a folder as --out")
-    if root.is_dir() and any(root.iterdir()) and not (root / LEDGER).is_file():
+    if root.is_dir() and any(path.name != LOCK for path in root.iterdir()) and not (root / LEDGER).is_file():
         raise RunError(
             "holds files, but no planarena run", where=str(root), fix="give an empty or new folder as --out"
         )
-    if config.execution.fresh and (root / LEDGER).is_file():
-        _clear(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         probe = root / f".probe.{os.getpid()}"
@@ -142,6 +145,19 @@ def _open_folder(config: BuildConfig) -> Path:
     except OSError as error:
         raise _storage_error(error, root) from error
     return root
+
+
+@contextmanager
+def _locked(root: Path) -> Iterator[None]:
+    """Keep other builds out of the folder; the lock goes with the process, however it ends."""
+    with (root / LOCK).open("wb") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(
+                "another process is building here", where=str(root), fix="wait for it, or give another --out"
+            ) from None
+        yield
 
 
 def _clear(root: Path) -> None:

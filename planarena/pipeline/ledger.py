@@ -68,16 +68,6 @@ class Ledger:
         """Close the file."""
         self._db.close()
 
-    def lock(self) -> bool:
-        """Take the ledger for this process; False when another process holds it."""
-        try:
-            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._db.execute("BEGIN EXCLUSIVE")
-            self._db.execute("COMMIT")
-        except sqlite3.OperationalError:
-            return False
-        return True
-
     def get(self, key: str) -> Any:
         """Return a note, or None."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()

@@ -189,14 +189,27 @@ def test_ten_megabytes_are_read_in_linear_time(name: str, case: str) -> None:
     # Tags and boxes cost a Python step each, so the full size is for what one pass of C should do.
     size = SIZE if case in ("brackets", "quotes", "digits") else SIZE // 20
     body = unit * (size // len(unit))
-    text = "<think>t</think>\n<tool_call>\n" + body if len(unit) < 5 else body
+    text = f"<think>t</think>\n<tool_call>\n{body}\n</tool_call>" if len(unit) < 5 else body
     form = formats.get(name)
     begun = time.process_time()
     parsed = form.parse(text)
     assert not parsed.calls
-    assert form.check(parsed, "tool_call") != "" or name == "math"
+    assert parsed.reason
+    form.check(parsed, "tool_call")
     # Quadratic time would be hours; the bound only has to hold on the slowest machine.
     assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+@pytest.mark.parametrize("name", ["planarena", "toolrl", "toolupt", "chord", "hermes", "native"])
+def test_a_hostile_block_below_the_limit_is_read_in_linear_time(name: str, case: str) -> None:
+    # As broken JSON, and with the limit of depth kept, as a string that is never closed.
+    for body in (HOSTILE[case] * (990_000 // len(HOSTILE[case])), '{"name": "' + HOSTILE[case] * 100_000):
+        body = body[:990_000]
+        text = body if name == "native" else f"<think>t</think>\n<tool_call>\n{body}\n</tool_call>"
+        begun = time.process_time()
+        assert not formats.get(name).parse(text).calls
+        assert time.process_time() - begun < 20
 
 
 @pytest.mark.parametrize("name", ["planarena", "toolupt", "chord", "hermes"])

@@ -91,6 +91,9 @@ def test_planarena_reads_valid_calls(case: str) -> None:
         ("<tool_call>[[]]</tool_call>", True),
         (f"<tool_call>[{CD_LINE}]\n[{CAT_LINE}]</tool_call>", True),
         (f"<tool_call>{CD_LINE} and {CAT_LINE}</tool_call>", True),
+        (f"<tool_call>{CD_LINE}\n[{CAT_LINE}]</tool_call>", True),
+        (f"<tool_call>{CD_LINE}\n}}</tool_call>", True),
+        (f"<tool_call>{CD_LINE}{' ' * 1_000_000}</tool_call>", True),
         ('<tool_call>{"name": "cd"}</tool_call>', True),
         ('<tool_call>{"arguments": {}}</tool_call>', True),
         ('<tool_call>{"name": "", "arguments": {}}</tool_call>', True),
@@ -283,6 +286,22 @@ def test_math_reads_the_final_box(text: str, answer: str | None, valid: bool) ->
 def test_hermes_grammar(text: str, calls: tuple[Call, ...], response: str | None, valid: bool) -> None:
     parsed = formats.get("hermes").parse(text)
     assert (parsed.calls, parsed.response, parsed.valid) == (calls, response, valid)
+
+
+def test_native_follows_the_gold() -> None:
+    form = formats.get("native")
+    called, said = form.parse(form.render(calls=(CD,))), form.parse(form.render(response="r"))
+    assert [form.check(called, kind) == "" for kind in ("tool_call", "both", "response")] == [
+        True,
+        True,
+        False,
+    ]
+    assert [form.check(said, kind) == "" for kind in ("tool_call", "both", "response")] == [
+        False,
+        False,
+        True,
+    ]
+    assert form.check(form.parse("words"), "response") != ""
 
 
 def test_native_reads_messages() -> None:

@@ -26,8 +26,25 @@ def test_public_names_of_formats() -> None:
         "answer",
     )
     assert sorted(formats.__all__) == sorted(
-        "BlockError Call Category Format Gold Native Parsed Segment SegmentKind Span TokenType "
-        "decode_with_offsets get names read_json selective_keep token_types".split()
+        [
+            "BlockError",
+            "Call",
+            "Category",
+            "Format",
+            "Gold",
+            "Native",
+            "Parsed",
+            "Segment",
+            "SegmentKind",
+            "Span",
+            "TokenType",
+            "decode_with_offsets",
+            "get",
+            "names",
+            "read_json",
+            "selective_keep",
+            "token_types",
+        ]
     )
     assert [(kind.name, int(kind)) for kind in formats.TokenType] == [
         *(("TAG_PLAN", 0), ("TAG_TOOL", 1), ("TAG_RESP", 2)),
@@ -37,8 +54,25 @@ def test_public_names_of_formats() -> None:
 
 def test_public_names_of_rewards() -> None:
     assert sorted(rewards.__all__) == sorted(
-        "JUDGE_WEIGHTS TIERS Context Reward Score WithOverlong answers_equal calls_equal get lcs_flags names "
-        "one_scorer overlong_penalty positional_flags rubric_share sequential_decay snap".split()
+        [
+            "JUDGE_WEIGHTS",
+            "TIERS",
+            "Context",
+            "Reward",
+            "Score",
+            "WithOverlong",
+            "answers_equal",
+            "calls_equal",
+            "get",
+            "lcs_flags",
+            "names",
+            "one_scorer",
+            "overlong_penalty",
+            "positional_flags",
+            "rubric_share",
+            "sequential_decay",
+            "snap",
+        ]
     )
 
 

@@ -133,6 +133,13 @@ def tokenizers_bytes(text: str) -> list[str]:
     return [symbols[byte] for byte in text.encode()]
 
 
+def test_a_special_token_ends_a_character_that_waits() -> None:
+    text, offsets = decode_with_offsets(
+        lambda part: bytes(part).decode(errors="replace"), [97, 195, 0, 98], {0}
+    )
+    assert (text, offsets) == ("a\ufffdb", [(0, 1), (1, 2), (2, 2), (2, 3)])
+
+
 def test_decoding_is_linear_in_the_number_of_tokens() -> None:
     calls = 0
     longest = 0

@@ -390,7 +390,10 @@ def test_a_gold_may_be_text_and_a_prediction_may_be_parsed() -> None:
 
 
 def test_a_gold_from_outside_with_odd_values_is_compared_without_raising() -> None:
-    for odd in (math.nan, 2**70, {1: 2}, "\ud800", object()):
+    deep: list[object] = []
+    for _ in range(5_000):
+        deep = [deep]
+    for odd in (math.nan, 2**70, {1: 2}, "\ud800", object(), deep):
         gold = Gold(calls=(Call("f", {"x": odd}),))
         for name in rewards.names():
             reward = rewards.get(name, {"format": "planarena"})

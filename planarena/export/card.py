@@ -1,12 +1,357 @@
-"""The dataset card."""
+"""The dataset card: a README with the YAML header that Hugging Face reads.
+
+Everything in it comes from `run.json` and the tools table, so that it never differs between two makings of a run.
+"""
 
 from __future__ import annotations
 
-from planarena.records.run import Run
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-__all__ = ["render_card"]
+from planarena.export.escaping import escape_markdown, visible
+from planarena.records import Run
+from planarena.records.tables import TABLES
+
+__all__ = ["render_card", "render_facts", "render_header", "size_category"]
+
+# Largest count of a class (exclusive) and its name, as Hugging Face names them.
+_SIZES = (
+    (10**3, "n<1K"),
+    (10**4, "1K<n<10K"),
+    (10**5, "10K<n<100K"),
+    (10**6, "100K<n<1M"),
+    (10**7, "1M<n<10M"),
+)
+
+_TABLES = {
+    "trajectories": "plan, response, kind and length of each trajectory",
+    "steps": "the calls, step by step, with the source of every bound value",
+    "executions": "what each call returned, from which state to which",
+    "tasks": "the expression, its bindings and the goal",
+    "queries": "what the user says, and where each value in the calls is grounded",
+    "scenarios": "tools, context and initial state",
+    "tools": "names, descriptions and JSON Schemas",
+    "edges": "which output was accepted as which argument",
+    "atomic_tasks": "the single calls that composition starts from",
+    "discards": "what did not become a trajectory, and why",
+    "decision_points": "right and wrong choices at a step",
+    "audits": "what people judged",
+    "labels": "labels derived from audits",
+}
+
+_KINDS = {
+    "real": "an environment that really ran the call",
+    "emulated": "a deterministic emulator driven by an API description",
+    "simulated": "a response written by a language model",
+    "none": "nothing executed",
+}
 
 
 def render_card(run: Run) -> str:
-    """Return the README of a run."""
-    return f"# {run.info['counts']['gold']} gold trajectories\n"
+    """Return the README of a run: what is in it, how it was made, what it cannot be used for."""
+    shown = [name for name in _TABLES if run.shards(name)]
+    header = render_header(
+        run,
+        [
+            {
+                "config_name": name,
+                "data_files": f"tables/{name}/*.parquet",
+                **({"default": True} if name == "trajectories" else {}),
+            }
+            for name in shown
+        ],
+    )
+    tables = "\n".join(f"- `{name}`: {_TABLES[name]}" for name in shown)
+    return f"""{header}
+# {escape_markdown(_title(run))}
+
+Multi-step tool-use trajectories: a user's query, a plan, calls with their observations, and an answer. Every one
+was composed from tools, executed and proven by `planarena`.
+
+{render_facts(run)}
+## Tables
+
+One folder of Parquet files each; JSON values are strings of canonical JSON, so that no schema of one tool leaks
+into another. Columns and keys: `docs/dataset.md` of planarena.
+
+{tables}
+
+## How to load
+
+```python
+import planarena
+run = planarena.Run.open("RUN")
+run.table("trajectories")                 # a polars LazyFrame
+run.to_pandas("steps", decode=True)       # JSON columns as Python values
+
+import datasets
+datasets.load_dataset("RUN", "trajectories")
+```
+
+`planarena inspect RUN` shows trajectories, `planarena export RUN --format hf --out DIR` joins the tables to one row
+a trajectory, `--format openai` writes chat messages.
+"""
+
+
+def render_header(run: Run, configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the YAML header of a card.
+
+    Args:
+        run: The run.
+        configs: The `configs` that `datasets.load_dataset` reads.
+
+    Returns:
+        The header between its two lines of dashes, ending with a newline.
+    """
+    import yaml
+
+    licences = sorted(_tool_facts(run)["licence"])
+    one = licences[0].lower() if len(licences) == 1 and licences[0] != "unknown" else "other"
+    fields: dict[str, Any] = {
+        "license": one,
+        **({"license_name": "see-licences-below"} if one == "other" else {}),
+        "language": ["en"],
+        "pretty_name": _title(run),
+        "task_categories": ["text-generation"],
+        "tags": ["tool-use", "function-calling", "agents", "synthetic", "planarena"],
+        "size_categories": [size_category(int(run.info["counts"].get("gold", 0)))],
+        "configs": [dict(config) for config in configs],
+    }
+    return f"---\n{yaml.safe_dump(fields, sort_keys=False, allow_unicode=False, width=1000)}---\n"
+
+
+def size_category(number: int) -> str:
+    """Return the class of a number of rows, as Hugging Face names it."""
+    return next((name for limit, name in _SIZES if number < limit), "n>10M")
+
+
+def render_facts(run: Run) -> str:
+    """Return the sections that hold for a run and for whatever is exported from it."""
+    info = run.info
+    counts: dict[str, Any] = info["counts"]
+    gold = int(counts.get("gold", 0))
+    facts = _tool_facts(run)
+    sections = [
+        ("Counts", _counts(counts, facts)),
+        ("Composition", _composition(counts, gold)),
+        ("Discards", _discards(counts, info)),
+        ("Why it stopped", _stops(info, counts)),
+        ("Licences", _licences(facts)),
+        ("Contamination", _contamination(info, facts)),
+        ("How it was made", _making(info)),
+        ("Limits", _limits(counts, gold)),
+    ]
+    return "\n".join(f"## {title}\n\n{body}\n" for title, body in sections)
+
+
+def _title(run: Run) -> str:
+    kinds: Mapping[str, int] = run.info["counts"].get("gold_kind", {})
+    counted = " and ".join(f"{number} {visible(kind)}" for kind, number in sorted(kinds.items())) or "0"
+    return f"{counted} gold tool-use {'trajectory' if list(kinds.values()) == [1] else 'trajectories'}"
+
+
+def _tool_facts(run: Run) -> dict[str, Counter[str]]:
+    """Count the tools by execution kind, licence and benchmark that they resemble."""
+    import msgspec
+    import pyarrow.parquet
+
+    facts: dict[str, Counter[str]] = {
+        "execution_kind": Counter(),
+        "licence": Counter(),
+        "contamination": Counter(),
+    }
+    for path in run.shards("tools"):
+        read = pyarrow.parquet.read_table(path, columns=list(facts)).to_pydict()
+        facts["execution_kind"].update(read["execution_kind"])
+        facts["licence"].update(read["licence"])
+        for marks in read["contamination"]:
+            facts["contamination"].update(map(str, msgspec.json.decode(marks)))
+    return facts
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(escape_markdown(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _counts(counts: Mapping[str, Any], facts: Mapping[str, Counter[str]]) -> str:
+    """Count by execution kind; the kinds are never added up, for they do not mean the same."""
+    by_kind = {
+        "gold": counts.get("gold_kind", {}),
+        "contrastive": counts.get("contrastive_kind", {}),
+        "executions": counts.get("executions", {}),
+        "tools": facts["execution_kind"],
+    }
+    kinds = [kind for kind in _KINDS if any(column.get(kind) for column in by_kind.values())]
+    kinds += sorted({kind for column in by_kind.values() for kind in column} - set(_KINDS))
+    rows = [
+        (kind, *(column.get(kind, 0) for column in by_kind.values()), _KINDS.get(kind, "")) for kind in kinds
+    ]
+    head = (
+        "execution kind",
+        "gold trajectories",
+        "contrastive trajectories",
+        "distinct executions",
+        "tools",
+        "meaning",
+    )
+    scenarios = counts.get("scenarios", 0)
+    size = counts.get("state_bytes", 0) / scenarios if scenarios else 0
+    return (
+        f"{_table(head, rows)}\n\n"
+        f"{scenarios} scenarios over {len(counts.get('gold_domain', {}))} domains; the initial state has "
+        f"{size / 1000:.1f} KB of JSON on average. Gold trajectories were executed twice, in several orders where calls "
+        "are parallel, and once without each of their steps; `proven` in the table `executions` says so call by call."
+    )
+
+
+def _composition(counts: Mapping[str, Any], gold: int) -> str:
+    def by(name: str, head: str) -> str:
+        found: Mapping[str, int] = counts.get(name, {})
+        ordered = sorted(
+            found.items(), key=lambda pair: (len(pair[0]), pair[0]) if pair[0].isdigit() else (0, "")
+        )
+        return _table((head, "trajectories", "share"), [(key, n, _share(n, gold)) for key, n in ordered])
+
+    shares = _table(
+        ("with", "trajectories", "share"),
+        [
+            (label, counts.get(name, 0), _share(counts.get(name, 0), gold))
+            for label, name in (
+                ("a parallel group", "gold_parallel"),
+                ("a data edge (a result feeds an argument)", "gold_data_edge"),
+                ("an order edge (the state demands it)", "gold_order_edge"),
+            )
+        ],
+    )
+    return (
+        f"{by('gold_length', 'actions')}\n\n{by('gold_chain', 'longest chain of turns')}\n\n{shares}\n\n"
+        f"{counts.get('steps', 0)} steps in all; {counts.get('distinct_masked_shapes', 0)} distinct task shapes once "
+        f"argument values are masked.\n\n{by('gold_domain', 'domain')}"
+    )
+
+
+def _discards(counts: Mapping[str, Any], info: Mapping[str, Any]) -> str:
+    found: Mapping[str, int] = counts.get("discard", {})
+    tried = counts.get("candidates_tried", 0)
+    quarantined = info.get("quarantined", [])
+    text = (
+        f"{tried} compositions were tried. {sum(found.values())} candidates failed a call, a proof or a check; the "
+        "evidence is in the table `discards`.\n\n"
+    )
+    if found:
+        ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+        text += _table(
+            ("stage", "reason", "candidates"), [(*key.partition(":")[::2], number) for key, number in ordered]
+        )
+    else:
+        text += "None."
+    if quarantined:
+        errors = Counter(str(entry["error"]) for entry in quarantined)
+        listed = ", ".join(f"{escape_markdown(name)} ({number})" for name, number in sorted(errors.items()))
+        text += f"\n\n{len(quarantined)} scenarios failed unexpectedly and were set aside: {listed}."
+    return text
+
+
+_RUN_STOPS = {
+    "trajectories": "the number of trajectories that was asked for is reached",
+    "scenarios": "all scenarios that were asked for are drawn",
+    "no_new_trajectories": "new scenarios gave no new trajectory",
+}
+_SCENARIO_STOPS = {
+    "budget": "the budget of candidates was spent",
+    "exhausted": "no new task emerged",
+    "max_depth": "the depth limit was reached",
+}
+
+
+def _stops(info: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
+    reason = str(info.get("stop_reason", ""))
+    rows = [
+        (name, _SCENARIO_STOPS.get(name, ""), number)
+        for name, number in sorted(counts.get("stop", {}).items())
+    ]
+    text = f"The build: `{escape_markdown(reason)}`"
+    if reason in _RUN_STOPS:
+        text += f" ({_RUN_STOPS[reason]})"
+    return f"{text}. Composition, by scenario:\n\n{_table(('stop', 'meaning', 'scenarios'), rows)}"
+
+
+def _licences(facts: Mapping[str, Counter[str]]) -> str:
+    rows = sorted(facts["licence"].items(), key=lambda pair: (-pair[1], pair[0]))
+    return (
+        "Of the tools' descriptions and schemas, as their sources state them; `unknown` means that the source states "
+        f"none.\n\n{_table(('licence', 'tools'), rows)}"
+    )
+
+
+def _contamination(info: Mapping[str, Any], facts: Mapping[str, Counter[str]]) -> str:
+    checked: Mapping[str, Any] = info.get("contamination") or {}
+    if checked:
+        text = _table(
+            ("benchmark", "finding"), [(name, finding) for name, finding in sorted(checked.items())]
+        )
+    else:
+        text = "Queries were **not checked** against any benchmark: no benchmark's rows were given to this build."
+    flagged = facts["contamination"]
+    if flagged:
+        rows = sorted(flagged.items(), key=lambda pair: (-pair[1], pair[0]))
+        text += f"\n\nTools that resemble a benchmark's:\n\n{_table(('mark', 'tools'), rows)}"
+    return text
+
+
+def _making(info: Mapping[str, Any]) -> str:
+    config: Mapping[str, Any] = info.get("config", {})
+    cost: Mapping[str, Any] = info.get("cost", {})
+    versions = ", ".join(
+        f"{escape_markdown(k)} {escape_markdown(v)}" for k, v in sorted(info["versions"].items())
+    )
+    calls = cost.get("llm_calls", 0)
+    if calls:
+        usd = cost.get("usd")
+        words = f"{calls} calls to language models wrote queries, plans and answers ({cost.get('tokens', 0)} tokens, "
+        words += "cost unknown)" if usd is None else f"{usd:.2f} USD)"
+    else:
+        words = "no language model was called: the offline generator wrote queries, plans and answers"
+    sources = ", ".join(escape_markdown(source) for source in config.get("sources", ()))
+    return f"""1. Scenarios: a seeded initial state and a group of tools, from {sources}.
+2. Composition: single calls are joined level by level with "," (in sequence) and "||" (in parallel).
+3. Execution: each candidate runs from the scenario's initial state; a failing call discards it.
+4. Proofs: the same results on a second run, the same end in every order of a parallel block, failure when a step is left out.
+5. Words: {words}.
+6. Quality: duplicates are dropped; splits are drawn by scenario.
+
+Seed {info.get("seed")}; {versions}. The same configuration gives the same bytes. All settings are in `run.json`."""
+
+
+def _limits(counts: Mapping[str, Any], gold: int) -> str:
+    over = counts.get("gold_over_serialised", 0)
+    points = [
+        f'{over} trajectories ({_share(over, gold)}) are over-serialised: their dependences are N-shaped, which "," and '
+        '"||" cannot say, so some calls that could run in one turn stand in two.',
+        "A parallel block is proven for the scenario's state; other states may couple the same calls.",
+        "The domains are simulations of our own making: their ids, people and companies do not exist.",
+    ]
+    if counts.get("gold_kind", {}).get("emulated"):
+        points.append(
+            "Emulated executions prove arguments and the flow of ids, not what the real service means."
+        )
+    if counts.get("gold_kind", {}).get("simulated"):
+        points.append(
+            "Simulated executions prove nothing about the tools: a language model made their results up."
+        )
+    points.append(
+        "The offline generator words queries from templates of each tool: fluent, checked for grounding, but narrower "
+        "than what people or language models write."
+    )
+    points.append("No person has judged the trajectories unless the table `audits` says so. English only.")
+    return "\n".join(f"- {point}" for point in points)
+
+
+assert set(_TABLES) == set(TABLES)

@@ -1,0 +1,215 @@
+"""A trajectory with everything that belongs to it, joined from the tables one shard at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from planarena.errors import RunError
+from planarena.records import Run, read_rows
+from planarena.records.tables import (
+    ExecutionRow,
+    QueryRow,
+    ScenarioRow,
+    StepRow,
+    TaskRow,
+    ToolRow,
+    TrajectoryRow,
+)
+
+__all__ = ["Action", "JoinedTrajectory", "OrderEdge", "find_ids", "join_trajectories"]
+
+
+class Action(NamedTuple):
+    """One step: the call, where its values came from, and what came back.
+
+    Attributes:
+        number: From 0.
+        group: Steps of one group may be called in one turn.
+        tool: What is called.
+        plan: A line of plan.
+        arguments: Of the call.
+        bound: (argument pointer, source step, result pointer) of each data edge into it.
+        status: `ok`, or the kind of failure.
+        observation: The result, or the error where the status is not `ok`.
+        execution_kind: How honest the execution was.
+    """
+
+    number: int
+    group: int
+    tool: ToolRow
+    plan: str
+    arguments: dict[str, Any]
+    bound: tuple[tuple[str, int, str], ...]
+    status: str
+    observation: Any
+    execution_kind: str
+
+
+class OrderEdge(NamedTuple):
+    """`later` must come after `earlier` for the state's sake; `evidence` says what a swap changes."""
+
+    earlier: int
+    later: int
+    evidence: str
+
+
+class JoinedTrajectory(NamedTuple):
+    """A trajectory with its task, scenario, words and actions.
+
+    Attributes:
+        row: The trajectory.
+        task: What it solves.
+        scenario: Where it happens.
+        turns: The user's messages.
+        tools: All tools that the scenario offers, in its order.
+        actions: In order.
+        order_edges: The order edges of the task; none for a trajectory that is not gold.
+    """
+
+    row: TrajectoryRow
+    task: TaskRow
+    scenario: ScenarioRow
+    turns: tuple[str, ...]
+    tools: tuple[ToolRow, ...]
+    actions: tuple[Action, ...]
+    order_edges: tuple[OrderEdge, ...]
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What the user told before, as the date."""
+        return msgspec.json.decode(self.scenario.context, type=dict[str, Any])
+
+    @property
+    def goal(self) -> dict[str, Any]:
+        """The final state's hash and the outputs that the response reports."""
+        return msgspec.json.decode(self.task.goal, type=dict[str, Any])
+
+
+def find_ids(run: Run, prefix: str = "", most: int | None = None) -> list[tuple[str, str]]:
+    """Return (trajectory id, shard) of the trajectories whose id starts with a prefix, in the run's order.
+
+    Args:
+        run: The run.
+        prefix: Hexadecimal digits; the empty prefix fits all.
+        most: Stop after so many; None finds all.
+    """
+    import pyarrow.parquet
+
+    found: list[tuple[str, str]] = []
+    for path in run.shards("trajectories"):
+        column = pyarrow.parquet.read_table(path, columns=["trajectory_id"]).column(0)
+        for name in column.to_pylist():
+            if name.startswith(prefix):
+                found.append((name, path.stem))
+                if len(found) == most:
+                    return found
+    return found
+
+
+def join_trajectories(
+    run: Run, shards: Collection[str] | None = None, keep: Callable[[TrajectoryRow], bool] | None = None
+) -> Iterator[JoinedTrajectory]:
+    """Yield trajectories with all that belongs to them, in the run's order, holding one shard at a time.
+
+    Rows that belong together stand in shards of one name; only the tools are in one shard for all.
+
+    Args:
+        run: The run.
+        shards: The names of the shards to read; None reads all.
+        keep: Says which trajectories are wanted; None wants all.
+
+    Yields:
+        The joined trajectories.
+
+    Raises:
+        RunError: A row refers to one that is not there, or a shard is damaged.
+    """
+    tools = {row.tool_id: row for path in run.shards("tools") for row in _read(path, "tools")}
+    for path in run.shards("trajectories"):
+        if shards is None or path.stem in shards:
+            yield from _join_shard(run, path, tools, keep)
+
+
+def _read(path: Path, table: str) -> list[Any]:
+    import pyarrow
+
+    try:
+        return read_rows(path, table)
+    except pyarrow.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        raise RunError(
+            f"the shard is damaged: {reason}", where=str(path), fix="build the run again"
+        ) from error
+
+
+def _join_shard(
+    run: Run, path: Path, tools: dict[str, ToolRow], keep: Callable[[TrajectoryRow], bool] | None
+) -> Iterator[JoinedTrajectory]:
+    wanted = [row for row in _read(path, "trajectories") if keep is None or keep(row)]
+    if not wanted:
+        return
+
+    def read(table: str) -> list[Any]:
+        beside = run.path / "tables" / table / path.name
+        return _read(beside, table) if beside.is_file() else []
+
+    tasks: dict[str, TaskRow] = {row.task_id: row for row in read("tasks")}
+    queries: dict[str, QueryRow] = {row.query_id: row for row in read("queries")}
+    scenarios: dict[str, ScenarioRow] = {row.scenario_id: row for row in read("scenarios")}
+    executions: dict[str, ExecutionRow] = {row.execution_id: row for row in read("executions")}
+    ids = {row.trajectory_id for row in wanted}
+    steps: dict[str, list[StepRow]] = {}
+    for step in read("steps"):
+        if step.trajectory_id in ids:
+            steps.setdefault(step.trajectory_id, []).append(step)
+    decode = msgspec.json.decode
+    for row in wanted:
+        try:
+            task = tasks[row.task_id]
+            scenario = scenarios[task.scenario_id]
+            actions = tuple(
+                _action(step, tools[step.tool_id], executions[step.execution_id])
+                for step in sorted(steps.get(row.trajectory_id, ()), key=lambda step: step.step)
+            )
+            yield JoinedTrajectory(
+                row=row,
+                task=task,
+                scenario=scenario,
+                turns=decode(queries[row.query_id].turns, type=tuple[str, ...]),
+                tools=tuple(tools[name] for name in decode(scenario.tool_ids, type=list[str])),
+                actions=actions,
+                order_edges=_order_edges(task) if row.kind == "gold" else (),
+            )
+        except (KeyError, msgspec.MsgspecError) as error:
+            raise RunError(
+                f"the trajectory {row.trajectory_id} is incomplete: {error}",
+                where=str(path),
+                fix="run the same `planarena build` command again; it writes what is missing",
+            ) from error
+
+
+def _action(step: StepRow, tool: ToolRow, execution: ExecutionRow) -> Action:
+    bound = msgspec.json.decode(step.bound_from, type=dict[str, dict[str, Any]])
+    return Action(
+        number=step.step,
+        group=step.group,
+        tool=tool,
+        plan=step.plan,
+        arguments=msgspec.json.decode(step.arguments, type=dict[str, Any]),
+        bound=tuple((argument, source["step"], source["pointer"]) for argument, source in bound.items()),
+        status=execution.status,
+        observation=msgspec.json.decode(execution.result if execution.status == "ok" else execution.error),
+        execution_kind=execution.execution_kind,
+    )
+
+
+def _order_edges(task: TaskRow) -> tuple[OrderEdge, ...]:
+    return tuple(
+        OrderEdge(edge["from_step"], edge["step"], edge.get("evidence", ""))
+        for edge in msgspec.json.decode(task.bindings, type=list[dict[str, Any]])
+        if edge["kind"] == "order"
+    )

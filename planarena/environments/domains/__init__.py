@@ -18,6 +18,7 @@ DOMAINS: dict[str, str] = {
     "email": "EmailBox",
     "files": "Files",
     "shopping": "Shopping",
+    "support": "Support",
 }
 
 

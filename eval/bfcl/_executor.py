@@ -9,9 +9,11 @@ inside of string arguments are left alone, where bfcl-eval puts an instance's na
 
 from __future__ import annotations
 
+import decimal
 import importlib
 import inspect
 import json
+import sys
 from typing import Any
 
 from _calls import Call, parse_trusted_calls, why_not_executable
@@ -27,9 +29,12 @@ _scenarios: dict[str, str] = {}
 
 
 def forget() -> None:
-    """Drop the instances of the last item."""
+    """Drop the instances of the last item, and the precision that its calls may have set for the process."""
     _instances.clear()
     _scenarios.clear()
+    decimal.setcontext(decimal.DefaultContext.copy())
+    if "mpmath" in sys.modules:
+        sys.modules["mpmath"].mp.dps = 15
 
 
 def execute(

@@ -99,13 +99,13 @@ class _Pool:
         return answers
 
     def _score(self, worker: Worker, request: dict[str, Any], done: Callable[[int], None]) -> list[list[Any]]:
-        """Score a chunk; halve it where it kills the worker, so that one hostile item costs itself alone."""
+        """Score a chunk; go item by item where it kills the worker, so that a hostile item costs itself alone."""
         verdicts: list[list[Any]] = []
         chunks = deque([request["items"]])
         while chunks:
             items = chunks.popleft()
             try:
-                seconds = 2 * self._seconds + 5 if len(items) == 1 else 3 * self._seconds + 30
+                seconds = 2 * self._seconds + 2 if len(items) == 1 else 3 * self._seconds + 10
                 verdicts += worker.call("score", request | {"items": items}, seconds=seconds)
                 done(len(items))
             except (WorkerDiedError, WorkerTimeoutError, ReplyError) as error:
@@ -114,8 +114,7 @@ class _Pool:
                     verdicts.append([items[0][0], False, kind, str(error)[:400]])
                     done(1)
                 else:
-                    middle = len(items) // 2
-                    chunks.extendleft([items[middle:], items[:middle]])
+                    chunks.extendleft([item] for item in reversed(items))
         return verdicts
 
 

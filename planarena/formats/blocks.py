@@ -43,7 +43,7 @@ class BlockError(ValueError):
 def _refuse_wide(digits: str) -> int:
     value = int(digits)
     if not -(2**63) <= value < 2**64:
-        raise BlockError("an integer beyond 64 bits")
+        raise ValueError(digits)
     return value
 
 
@@ -88,8 +88,8 @@ def read_json(text: str) -> Any:
     if _LONG_INTEGER.search(text):
         try:
             _INTEGERS.decode(text)
-        except json.JSONDecodeError as error:
-            raise BlockError(f"no JSON: {error.msg}") from error
+        except ValueError as error:
+            raise BlockError("an integer beyond 64 bits") from error
     return value
 
 

@@ -12,7 +12,7 @@ from planarena.formats.tagged import TagScanner, refuse_tags
 
 __all__ = ["Math", "find_boxes"]
 
-_BRACES = re.compile(r"\\boxed\s*+\{|\\.|[{}]", re.DOTALL)
+_BRACES = re.compile(r"\\boxed\s*+\{|\\[\\{}]|[{}]")
 
 
 def find_boxes(text: str, start: int = 0) -> list[tuple[int, int, int, int]]:

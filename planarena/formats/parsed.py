@@ -117,13 +117,6 @@ class Parsed(msgspec.Struct, frozen=True):
                 spans.append(Span(segment.end, segment.close, _TAG_TYPE[segment.kind]))
         return tuple(spans)
 
-    def content(self, kind: SegmentKind) -> str | None:
-        """Return the raw content of the first segment of that kind, or None."""
-        for segment in self.segments:
-            if segment.kind == kind:
-                return self.text[segment.start : segment.end]
-        return None
-
 
 class Gold(msgspec.Struct, frozen=True):
     """The reference action of one decision.

@@ -191,12 +191,6 @@ class _Build:
 
     def run(self) -> Run:
         """Do it."""
-        if not self.ledger.lock():
-            raise RunError(
-                "another process is building here",
-                where=str(self.root),
-                fix="wait for it, or give another --out",
-            )
         self._check_identity()
         self._write_tools()
         self._resume()

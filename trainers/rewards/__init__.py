@@ -58,32 +58,43 @@ def names() -> tuple[str, ...]:
     return tuple(_REWARDS)
 
 
-def get(name: str, options: Mapping[str, Any] | None = None) -> Reward:
+def get(
+    name: str, options: Mapping[str, Any] | None = None, overlong: Mapping[str, Any] | None = None
+) -> Reward:
     """Return a reward by name.
 
     Args:
         name: One of `names()`.
         options: Options of the reward; the rest keep the papers' values.
+        overlong: Options of DAPO's soft overlong penalty, which is then added; None for none.
 
     Raises:
         UserError: When there is no reward of that name.
         ConfigError: When an option does not exist, or has the wrong type or range.
     """
+    reward = _build(name, options or {})
+    if overlong is None:
+        return reward
+    penalty = _build("overlong", overlong)
+    assert isinstance(penalty, Overlong)
+    return WithOverlong(reward=reward, overlong=penalty, format=reward.format)
+
+
+def _build(name: str, options: Mapping[str, Any]) -> Reward:
     found = _REWARDS.get(name)
     if found is None:
         near = get_close_matches(name, _REWARDS, n=1)
         fix = f"write {near[0]!r}" if near else "write one of: " + ", ".join(_REWARDS)
         raise UserError(f"there is no reward {name!r}", fix=fix)
     kind, preset = found
-    given = dict(options or {})
     known = kind.__struct_fields__
-    for key in given:
+    for key in options:
         if key not in known:
             near = get_close_matches(key, known, n=1)
             fix = f"write {near[0]!r}" if near else "write one of: " + ", ".join(known)
             raise ConfigError(f"the reward {name} has no option {key!r}", where=key, fix=fix)
     try:
-        return msgspec.convert(preset | given, kind)
+        return msgspec.convert({**preset, **options}, kind)
     except msgspec.ValidationError as error:
         raise ConfigError(
             str(error), where=f"reward {name}", fix="give a value of that type and range"

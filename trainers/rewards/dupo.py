@@ -126,6 +126,11 @@ class DUPO(Reward, frozen=True, kw_only=True):
         sourced("000 Eq. 15", "multiply the reward, or leave it to the advantage"),
     ] = "reward"
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The similarity only where it has a weight (000 Table 6, lambda = 0)."""
+        return self.needs if self.lambda_sem else self.needs[1:]
+
     def _score(self, parsed: Parsed, gold: Gold, context: Context) -> Score:
         if parsed.broken:
             terms = Structure(0.0, 0.0, 0.0)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-import msgspec
-
 from planarena.formats import Gold, Parsed
 from planarena.trainers.rewards.score import Context, Reward, Score, sourced
 
@@ -55,26 +53,21 @@ class Overlong(Reward, frozen=True, kw_only=True):
         return Score(total=penalty, parts={"overlong": penalty}, missing=missing)
 
 
-class WithOverlong(msgspec.Struct, frozen=True):
-    """Another reward plus the penalty, as DAPO adds it; token rewards are shifted by it too.
+class WithOverlong(Reward, frozen=True, kw_only=True):
+    """Another reward plus the penalty, as DAPO adds it; token rewards are shifted by it too."""
 
-    Attributes:
-        reward: The reward.
-        overlong: The penalty.
-    """
+    name: ClassVar[str] = "with_overlong"
 
-    reward: Reward
-    overlong: Overlong
+    reward: Annotated[Reward, sourced("DAPO", "the reward below")]
+    overlong: Annotated[Overlong, sourced("DAPO", "the penalty")]
 
     @property
-    def name(self) -> str:
-        """Name of the reward below."""
-        return self.reward.name
+    def needed(self) -> tuple[str, ...]:
+        """Fields of `Context` that the reward below reads, and the length."""
+        return (*self.reward.needed, "length")
 
-    def score(self, prediction: str | Parsed, gold: str | Gold, context: Context | None = None) -> Score:
-        """Score one output; see `Reward.score`."""
-        context = Context() if context is None else context
-        base = self.reward.score(prediction, gold, context)
+    def _score(self, parsed: Parsed, gold: Gold, context: Context) -> Score:
+        base = self.reward.score(parsed, gold, context)
         penalty = self.overlong.penalty(context)
         return Score(
             total=base.total + penalty,

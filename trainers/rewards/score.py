@@ -81,6 +81,11 @@ class Reward(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     format: str = "planarena"
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Fields of `Context` that this reward reads, so that an engine fetches no score in vain."""
+        return self.needs
+
     def score(self, prediction: str | Parsed, gold: str | Gold, context: Context = _NOTHING) -> Score:
         """Score one output.
 

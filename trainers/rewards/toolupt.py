@@ -125,6 +125,11 @@ class ToolUPT(Reward, frozen=True, kw_only=True):
         Literal["grammar", "tags"], sourced("ours; 002 Eq. 3", "the whole predicate, or the outer tags alone")
     ] = "grammar"
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Token ids for the token process alone."""
+        return self.needs if self.process else ()
+
     def _score(self, parsed: Parsed, gold: Gold, context: Context) -> Score:
         form = formats.get(parsed.format)
         if self.format_check == "tags" and isinstance(form, ToolUPTFormat):

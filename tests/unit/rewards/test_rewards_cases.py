@@ -44,6 +44,15 @@ def test_registry() -> None:
         rewards.get("dupo", {"decay": "quadratic"})
 
 
+def test_a_reward_asks_for_no_score_that_it_does_not_read() -> None:
+    assert rewards.get("dupo").needed == ("similarity", "step", "steps")
+    assert rewards.get("dupo", {"lambda_sem": 0.0}).needed == ("step", "steps")
+    assert rewards.get("awpo").needed == ("reasoning",)
+    assert rewards.get("toolupt").needed == ("tokens", "gold_tokens")
+    assert rewards.get("toolupt_outcome").needed == ()
+    assert rewards.get("binary").needed == ()
+
+
 @pytest.mark.parametrize("name", rewards.names())
 def test_every_option_says_where_its_default_comes_from(name: str) -> None:
     kind = type(rewards.get(name))
@@ -374,9 +383,10 @@ def test_overlong_alone_and_on_top_of_another_reward() -> None:
     assert alone.score("", Gold(), Context(length=18)).total == -0.5
     assert alone.score("", Gold()).missing == ("length",)
     text = formats.get("toolupt").render(calls=(CD, CAT))
-    shaped = rewards.WithOverlong(rewards.get("toolupt"), alone)  # type: ignore[arg-type]
+    shaped = rewards.get("toolupt", overlong={"max_length": 20, "cache": 4})
     score = shaped.score(text, GOLD, Context(length=18, tokens=[1, 2], gold_tokens=[1, 3]))
-    assert (score.total, score.parts["overlong"], shaped.name) == (3.5, -0.5, "toolupt")
+    assert (score.total, score.parts["overlong"]) == (3.5, -0.5)
+    assert (shaped.format, shaped.needed) == ("toolupt", ("tokens", "gold_tokens", "length"))
     assert score.token_rewards is not None
     np.testing.assert_array_equal(score.token_rewards, [3.5, 3.5])
     assert shaped.score(text, GOLD).missing == ("tokens", "length")

@@ -15,7 +15,7 @@ from planarena.trainers.rewards.score import Context, Reward, Score, sourced
 __all__ = ["Binary", "MathAnswer", "answers_equal", "calls_equal"]
 
 _WRAPPED = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}")
-_DROPPED = re.compile(r"\\[,;:!]|\\(?:left|right)(?![a-zA-Z])|[\s$]|\\$")
+_DROPPED = re.compile(r"\\[,;:!$]|\\(?:left|right)(?![a-zA-Z])|[\s$]")
 _NUMBER = re.compile(r"([+-]?)(\d+|\d{1,3}(?:,\d{3})+)?(?:\.(\d*))?")
 
 

@@ -334,6 +334,8 @@ def test_math_has_four_levels(text: str, truncated: bool, total: float) -> None:
     [
         ("39", " $39$. ", True),
         ("1,000", "1000", True),
+        ("\\$ 39", "39", True),
+        ("\\leftarrow", "arrow", False),
         ("1{,}000", "1000", False),
         ("039", "39", True),
         ("39.0", "39", True),

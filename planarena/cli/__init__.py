@@ -48,19 +48,12 @@ COMMANDS = {
     ),
 }
 
-_UNSAFE = {
-    code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-    for code in (
-        *(code for code in range(0x20) if chr(code) not in "\n\t"),
-        *range(0x7F, 0xA0),
-        *(0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
-    )
-}
-
 
 def plain(text: str) -> str:
     """Return text that a terminal only prints: control codes and direction marks are written out."""
-    return text.translate(_UNSAFE)
+    from planarena.export.escaping import visible
+
+    return visible(text)
 
 
 class _LazyGroup(TyperGroup):

@@ -59,7 +59,7 @@ def doctor(
     typer.echo(
         "planarena cannot work here before the failed checks are mended."
         if failed
-        else f"planarena works here; {absent} optional parts are missing."
+        else f"planarena works here; optional parts missing: {absent}."
         if absent
         else "planarena works here, with every optional part."
     )
@@ -178,29 +178,15 @@ def _package_check(extra: str, faults: list[str]) -> Check:
 
 
 def _sandbox() -> Check:
-    program = shutil.which("bwrap")
-    remedy = (
-        _APT.format("bubblewrap", "bubblewrap") + "; without it, tools of others need --unsafe-no-sandbox"
-    )
-    if program is None:
-        return Check("sandbox", "missing", "no bubblewrap", remedy)
-    good, answer = _ask([program, "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "true"])
-    if not good:
-        return Check(
-            "sandbox",
-            "missing",
-            f"bubblewrap is installed, but this machine does not let it start: {answer}",
-            "allow unprivileged user namespaces, or run on a host instead of inside a restricted container",
+    from planarena.environments.sandbox import missing
+
+    if reason := missing():
+        remedy = _APT.format("bubblewrap", "bubblewrap util-linux")
+        remedy += (
+            "; inside a container, allow user namespaces; without a sandbox, tools written by others need"
         )
-    detail = _ask([program, "--version"])[1]
-    if os.geteuid() == 0 and shutil.which("setpriv") is None:
-        return Check(
-            "sandbox",
-            "missing",
-            f"{detail}, but root has no setpriv",
-            _APT.format("util-linux", "util-linux"),
-        )
-    return Check("sandbox", "ok", detail)
+        return Check("sandbox", "missing", reason, f"{remedy} --unsafe-no-sandbox")
+    return Check("sandbox", "ok", _ask(["bwrap", "--version"])[1])
 
 
 def _browser() -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -11,6 +12,15 @@ import pytest
 
 from planarena import cli
 from planarena.cli import doctor
+from planarena.environments import sandbox
+
+
+@pytest.fixture(autouse=True)
+def _look_again() -> Iterator[None]:
+    """The sandbox is asked once a process; here each test has a machine of its own."""
+    sandbox.missing.cache_clear()
+    yield
+    sandbox.missing.cache_clear()
 
 
 def _findings(capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, str]]]:

@@ -14,11 +14,18 @@ from planarena.export.escaping import escape_html, visible
 
 __all__ = ["Edge", "Node", "draw_graph"]
 
-_WIDTH, _HEIGHT, _SLOT = 196.0, 40.0, 18.0
+_HEIGHT, _SLOT = 40.0, 18.0
+# Around a name, and for each of its characters: a little more than the style's font needs.
+_PADDING, _CHARACTER = 44.0, 7.4
 _GAP_X, _GAP_Y, _MARGIN = 26.0, 54.0, 10.0
 # Sweeps over the layers; orders of at most a dozen nodes settle within four, places within eight.
 _ORDER_SWEEPS, _PLACE_SWEEPS = 4, 12
-_LONGEST_NAME = 26
+_LONGEST_NAME = 30
+# Places along the last piece of an edge where its label may stand, the best first, and a label's measures.
+_LABEL_SHARES = (0.5, 0.72, 0.6, 0.38, 0.28)
+_LABEL_CHARACTER, _LABEL_HEIGHT = 6.8, 12.0
+# How far a graph may shrink on a narrow screen before it scrolls instead.
+_LEAST_SCALE = 0.7
 
 
 class Node(NamedTuple):
@@ -50,7 +57,11 @@ class _Item:
 
     def __init__(self, layer: int, node: Node | None) -> None:
         self.layer, self.node = layer, node
-        self.width = _WIDTH if node is not None else _SLOT
+        self.width = (
+            _SLOT
+            if node is None
+            else _PADDING + _CHARACTER * max(8, min(len(visible(node.name)), _LONGEST_NAME))
+        )
         self.x = 0.0
         self.above: list[_Item] = []
         self.below: list[_Item] = []
@@ -80,17 +91,16 @@ def draw_graph(nodes: Sequence[Node], edges: Sequence[Edge], title: str) -> str:
     height = 2 * _MARGIN + len(layers) * _HEIGHT + (len(layers) - 1) * _GAP_Y
     # Labels come last so that no line crosses them.
     lines, labels = [], []
-    seen: dict[int, int] = {}
+    taken: list[tuple[float, float, float]] = []
     for edge, path in zip(drawn, paths, strict=True):
         kind = "data" if edge.is_data else "order"
         lines.append(f'<path class="edge {kind}" d="{_curve(path)}" marker-end="url(#arrow-{kind})"/>')
         if edge.is_data:
-            labels.append(_label(edge, path, seen.setdefault(edge.target, 0)))
-            seen[edge.target] += 1
+            labels.append(_label(edge, path, taken))
     boxes = [_box(item) for layer in layers for item in layer if item.node is not None]
     return (
         f'<svg class="graph" role="img" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}"><title>{escape_html(title)}</title>'
+        f'viewBox="0 0 {width:.0f} {height:.0f}" style="min-width:{width * _LEAST_SCALE:.0f}px"><title>{escape_html(title)}</title>'
         f"{''.join(lines)}{''.join(boxes)}{''.join(labels)}</svg>"
     )
 
@@ -209,24 +219,32 @@ def _curve(path: Sequence[_Item]) -> str:
     return "".join(parts)
 
 
-def _label(edge: Edge, path: Sequence[_Item], earlier: int) -> str:
-    """Write a data edge's arguments beside its last piece; the labels of one target alternate in height."""
+def _label(edge: Edge, path: Sequence[_Item], taken: list[tuple[float, float, float]]) -> str:
+    """Write a data edge's arguments on its last piece, where no label stands yet; `taken` gains its place."""
     upper, lower = path[-2], path[-1]
-    share = 0.42 + 0.32 * (earlier % 2)
-    # A curve with level handles runs as 3t^2 - 2t^3 across and t down, near enough for a label.
-    x = upper.x + (lower.x - upper.x) * share * share * (3 - 2 * share)
-    y = _top(lower) - _GAP_Y * (1 - share)
     text = _shorten(visible(edge.label))
+    half = _LABEL_CHARACTER * len(text) / 2
+    places = []
+    for share in _LABEL_SHARES:
+        # A curve with level handles runs as 3t^2 - 2t^3 across and t down, near enough for a label.
+        x = upper.x + (lower.x - upper.x) * share * share * (3 - 2 * share)
+        y = _top(lower) - _GAP_Y * (1 - share)
+        hidden = sum(
+            abs(x - x2) < half + half2 + 4 and abs(y - y2) < _LABEL_HEIGHT for x2, y2, half2 in taken
+        )
+        places.append((hidden, x, y))
+    _, x, y = min(places, key=lambda place: place[0])
+    taken.append((x, y, half))
     return f'<text class="flow" x="{x:.1f}" y="{y + 4:.1f}">{escape_html(text)}</text>'
 
 
 def _box(item: _Item) -> str:
     assert item.node is not None
-    node, x, y = item.node, item.x - _WIDTH / 2, _top(item)
+    node, x, y = item.node, item.x - item.width / 2, _top(item)
     kind = "reads" if node.reads else "acts"
     return (
         f'<g class="step {kind}"><title>{escape_html(node.name)}</title>'
-        f'<rect x="{x:.1f}" y="{y:.1f}" width="{_WIDTH:.0f}" height="{_HEIGHT:.0f}" rx="8"/>'
+        f'<rect x="{x:.1f}" y="{y:.1f}" width="{item.width:.1f}" height="{_HEIGHT:.0f}" rx="8"/>'
         f'<text class="number" x="{x + 12:.1f}" y="{y + 25:.1f}">{node.number + 1}</text>'
         f'<text class="name" x="{x + 30:.1f}" y="{y + 25:.1f}">{escape_html(_shorten(visible(node.name)))}</text></g>'
     )

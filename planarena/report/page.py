@@ -34,7 +34,7 @@ h3 { font-size: 15px; margin: 0 0 10px; } p { margin: 0 0 10px; } .soft { color:
 .chart .value, .chart .class, .chart .unit { text-anchor: middle; } .chart .unit, .chart .count { fill: var(--soft); }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 5px 10px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--soft); font-weight: 600; } .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th { color: var(--soft); font-weight: 600; overflow-wrap: normal; } .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .example { margin-bottom: 16px; } .tags { display: flex; flex-wrap: wrap; gap: 6px; margin-bottom: 10px; }
 .tags span { border: 1px solid var(--line); border-radius: 999px; padding: 1px 10px; font-size: 12.5px; color: var(--soft); }
 .tags code { font-size: 12px; } blockquote { margin: 0 0 12px; padding: 8px 14px; border-left: 3px solid var(--bar);
@@ -42,7 +42,7 @@ th { color: var(--soft); font-weight: 600; } .n { text-align: right; font-varian
 .two { display: grid; gap: 18px; grid-template-columns: minmax(0, 1fr) minmax(0, 1fr); }
 @media (max-width: 900px) { .two { grid-template-columns: minmax(0, 1fr); } main { padding: 16px 12px 40px; } }
 .plan { white-space: pre-wrap; margin: 0 0 12px; } .label { color: var(--soft); font-size: 12.5px; font-weight: 600; margin: 0 0 2px; }
-.graph { display: block; margin: 0 auto; } .graph text { fill: var(--ink); font-size: 12.5px; }
+.graph { display: block; margin: 0 auto 10px; max-width: 100%; height: auto; } .graph text { fill: var(--ink); font-size: 12.5px; }
 .graph rect { stroke-width: 1.2; } .graph .reads rect { fill: var(--reads); stroke: var(--reads-line); }
 .graph .acts rect { fill: var(--acts); stroke: var(--acts-line); } .graph .number { fill: var(--soft); }
 .graph .edge { fill: none; stroke-width: 1.5; } .graph .data { stroke: var(--data); }

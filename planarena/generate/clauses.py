@@ -16,7 +16,7 @@ from planarena.environments.wording import ToolWording, parse_pointer, schema_at
 from planarena.generate.surfaces import surface
 from planarena.tasks.atoms import resolve
 
-__all__ = ["Clause", "Said", "StepWords", "parse_template"]
+__all__ = ["Clause", "Said", "StepWords", "Voice", "parse_template"]
 
 _PART = re.compile(r"\[([^\[\]]*)\]|\{([^{}]*)\}|([^\[\]{}]+)")
 
@@ -66,6 +66,24 @@ class Clause(NamedTuple):
     said: tuple[Said, ...]
 
 
+class Voice(NamedTuple):
+    """How a clause is spoken.
+
+    Attributes:
+        steps: All steps of the task.
+        pick: A number that chooses among phrases.
+        manner: How values are written; 0 is the plain manner.
+        near: The step just spoken of, which may be referred to briefly; None for full references.
+        known: Everything has happened, as in a final answer: bound values are written out, unless hidden.
+    """
+
+    steps: list[StepWords]
+    pick: int
+    manner: int = 0
+    near: int | None = None
+    known: bool = False
+
+
 class StepWords(NamedTuple):
     """A step as the language part sees it.
 
@@ -85,65 +103,39 @@ class StepWords(NamedTuple):
     bound: dict[str, tuple[int, str]]
     result: Any
 
-    def clause(
-        self, template: str, steps: list[StepWords], manner: int, near: int | None, pick: int
-    ) -> Clause:
-        """Render a template.
-
-        Args:
-            template: Of this tool.
-            steps: All steps of the task.
-            manner: How values are written.
-            near: The step just spoken of, which may be referred to briefly; None for full references.
-            pick: A number that chooses among phrases.
-        """
+    def clause(self, template: str, voice: Voice) -> Clause:
+        """Render a template of this tool."""
         said: list[Said] = []
-        text = self._render(parse_template(template), steps, manner, near, pick, said)
-        return Clause(text, tuple(said))
+        return Clause(self._render(parse_template(template), voice, said), tuple(said))
 
-    def _render(
-        self,
-        segments: tuple[_Segment, ...],
-        steps: list[StepWords],
-        manner: int,
-        near: int | None,
-        pick: int,
-        said: list[Said],
-    ) -> str:
+    def _render(self, segments: tuple[_Segment, ...], voice: Voice, said: list[Said]) -> str:
         out = []
         for kind, text, inner in segments:
             if kind == "text":
                 out.append(text)
             elif kind == "argument":
-                out.append(self._argument(text, steps, manner, near, pick, said))
+                out.append(self._argument(text, voice, said))
             elif kind == "result":
                 path = parse_pointer(text)
                 schema = schema_at(self.operation.tool.output_schema, path) or {}
-                out.append(surface(resolve(self.result, path), schema, manner, self._result_words(path)))
+                out.append(
+                    surface(resolve(self.result, path), schema, voice.manner)
+                )
             elif all(part.kind != "argument" or part.text in self.arguments for part in inner):
-                out.append(self._render(inner, steps, manner, near, pick, said))
+                out.append(self._render(inner, voice, said))
         return "".join(out)
 
-    def _result_words(self, path: tuple[str | int, ...]) -> dict[Any, str] | None:
-        # A result's enumeration is worded like the argument of the same name.
-        return self.wording.values.get(str(path[-1])) if path else None
-
-    def _argument(
-        self, name: str, steps: list[StepWords], manner: int, near: int | None, pick: int, said: list[Said]
-    ) -> str:
-        if name in self.bound:
+    def _argument(self, name: str, voice: Voice, said: list[Said]) -> str:
+        schema = self.operation.tool.parameters[name]
+        if name in self.bound and not (voice.known and not schema.get("x-hidden")):
             source, pointer = self.bound[name]
-            producer = steps[source]
+            producer = voice.steps[source]
             reference = producer.wording.refer[pointer]
-            if near == source:
-                phrases = reference.short
-            else:
-                phrases, near = reference.full, None
-            phrase = phrases[pick % len(phrases)]
+            phrases = reference.short if voice.near == source else reference.full
+            if voice.near != source:
+                voice = voice._replace(near=None)
             # What the reference says of the producer's own arguments was said with the producer.
-            return producer._render(parse_template(phrase), steps, manner, near, pick, [])
-        text = surface(
-            self.arguments[name], self.operation.tool.parameters[name], manner, self.wording.values.get(name)
-        )
+            return producer._render(parse_template(phrases[voice.pick % len(phrases)]), voice, [])
+        text = surface(self.arguments[name], schema, voice.manner, self.wording.values.get(name))
         said.append(Said(self.number, name, text))
         return text

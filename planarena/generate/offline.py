@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from planarena.generate.clauses import Clause, Said, StepWords
+from planarena.generate.clauses import Clause, Said, StepWords, Voice
 from planarena.generate.surfaces import MANNERS
 from planarena.tasks.algebra import PARALLEL, SERIAL, Expression, Node
 
@@ -83,7 +83,7 @@ def write_query(expression: Expression, steps: list[StepWords], rng: Random) -> 
             else None
         )
         template = step.wording.ask[rng.randrange(len(step.wording.ask))]
-        clauses.append(step.clause(template, steps, manner, near, rng.randrange(1000)))
+        clauses.append(step.clause(template, Voice(steps, rng.randrange(1000), manner, near)))
         previous = move.step
     said = tuple(one for clause in clauses for one in clause.said)
     return Utterance(_sentences(moves, [clause.text for clause in clauses], rng), said)
@@ -129,7 +129,7 @@ def write_plan(
     lines = []
     for step in steps:
         template = step.wording.plan[rng.randrange(len(step.wording.plan))]
-        line = step.clause(template, steps, 0, None, rng.randrange(1000)).text
+        line = step.clause(template, Voice(steps, rng.randrange(1000))).text
         uses = sorted({source + 1 for source, _ in step.bound.values()})
         after = sorted({earlier + 1 for earlier, later, _ in order_edges if later == step.number} - set(uses))
         beside = [
@@ -160,7 +160,7 @@ def write_step_plans(steps: list[StepWords], rng: Random) -> tuple[str, ...]:
     for step in steps:
         template = step.wording.plan[rng.randrange(len(step.wording.plan))]
         text = step.clause(
-            template, steps, 0, step.number - 1 if step.number else None, rng.randrange(1000)
+            template, Voice(steps, rng.randrange(1000), near=step.number - 1 if step.number else None)
         ).text
         text = text[0].lower() + text[1:]
         lead = "I start: {0}." if step.number == 0 else _STEP_LEADS[rng.randrange(len(_STEP_LEADS))]
@@ -174,6 +174,6 @@ def write_response(steps: list[StepWords], reported: Sequence[int], rng: Random)
     for number in reported:
         step = steps[number]
         template = step.wording.report[rng.randrange(len(step.wording.report))]
-        text = step.clause(template, steps, 0, None, rng.randrange(1000)).text
+        text = step.clause(template, Voice(steps, rng.randrange(1000), known=True)).text
         sentences.append(text[0].upper() + text[1:] + ".")
     return _DONE[rng.randrange(len(_DONE))] + " ".join(sentences)

@@ -1,7 +1,9 @@
 """Minimality by drop-one replay with bindings (paper 000 Eq. 5).
 
 A consumer of the dropped step fails unless the value is known from elsewhere: told by the user (a literal of
-the task) or in the context. If the goal still holds without a step, the task is not minimal.
+the task), in the context, or shown by another step that still runs. If the goal still holds without a step, the
+task is not minimal: setting a limit twice and taking the card's id from the first setting does not make the
+first one needed when the account showed the id before.
 
 Deviation from Eq. 5: the minimum over all action sequences is not searched; dropping each single step shows
 that no proper part of this trajectory with one step less reaches the goal.
@@ -22,8 +24,12 @@ __all__ = ["find_superfluous", "known_values"]
 
 def known_values(program: Sequence[Call], facts: dict[str, Any]) -> frozenset[bytes]:
     """Return the scalar values that the user tells or told: literals and facts, as canonical JSON."""
+    return frozenset(_scalars([facts, *(call.literals for call in program)]))
+
+
+def _scalars(value: Any) -> set[bytes]:
     found: set[bytes] = set()
-    stack: list[Any] = [facts, *(call.literals for call in program)]
+    stack: list[Any] = [value]
     while stack:
         item = stack.pop()
         if isinstance(item, dict):
@@ -32,7 +38,7 @@ def known_values(program: Sequence[Call], facts: dict[str, Any]) -> frozenset[by
             stack.extend(item)
         elif not isinstance(item, bool) and item is not None:
             found.add(canonical_bytes(item))
-    return frozenset(found)
+    return found
 
 
 def find_superfluous(
@@ -53,10 +59,13 @@ def find_superfluous(
     superfluous: int | None = None
     for dropped in range(len(program)):
         mark = backend.mark()
-        # A consumer may still know the dropped step's value; all else of its result stays unknown.
-        episode.results[dropped] = _told_part(program, dropped, known, results[dropped])
         observed = list(done)
+        lost = {dropped}  # steps whose results hang on the dropped one
         for step in range(dropped + 1, len(program)):
+            if any(binding.source in lost for binding in program[step].bound):
+                lost.add(step)
+                # A consumer may still know the value itself; all else of the dropped result stays unknown.
+                episode.results[dropped] = _known_part(program, step, dropped, known, results, lost)
             observed.append((program[step].tool, episode.perform(step)))
         if reached(goal, backend.digest(), observed):
             superfluous = dropped
@@ -68,16 +77,29 @@ def find_superfluous(
     return superfluous
 
 
-def _told_part(program: Sequence[Call], dropped: int, known: frozenset[bytes], result: Any) -> Any:
-    """Return a result that holds only those bound values of the dropped step that are known from elsewhere."""
+def _known_part(
+    program: Sequence[Call],
+    step: int,
+    dropped: int,
+    known: frozenset[bytes],
+    results: Sequence[Any],
+    lost: set[int],
+) -> Any:
+    """Return a result that holds only those of the dropped step's values that `step` binds and could know."""
     part: Any = None
-    for call in program[dropped + 1 :]:
-        for binding in call.bound:
-            if binding.source != dropped:
-                continue
-            value = resolve(result, binding.path)
-            if isinstance(value, str | int | float) and canonical_bytes(value) in known:
-                part = _graft(part, binding.path, value)
+    shown: set[bytes] | None = None
+    for binding in program[step].bound:
+        if binding.source != dropped:
+            continue
+        value = resolve(results[dropped], binding.path)
+        if not isinstance(value, str | int | float):
+            continue
+        if shown is None:
+            shown = known.union(
+                *(_scalars(results[earlier]) for earlier in range(step) if earlier not in lost)
+            )
+        if canonical_bytes(value) in shown:
+            part = _graft(part, binding.path, value)
     return part
 
 

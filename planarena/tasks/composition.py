@@ -176,7 +176,7 @@ def _consumers(left: Member, atoms: Sequence[Atom], rng: Random) -> Iterator[Can
         choices = [left.offers.get(semantic, ()) for _, semantic in atom.needs]
         if not all(choices):
             continue
-        for sources in islice(product(*(_shuffled(choice, rng) for choice in choices)), 3):
+        for sources in islice(product(*(_shuffled(choice, rng) for choice in choices)), 6):
             if len(set(sources)) < len(sources):
                 continue  # one value for two arguments, as a transfer to the account it comes from
             bindings = {

@@ -9,9 +9,15 @@ from planarena.data import load_yaml
 from planarena.environments.environment import Environment, Seed
 from planarena.environments.state import Record
 
-__all__ = ["make_mailbox"]
+__all__ = ["fill_slots", "make_mailbox"]
 
 _new_id = Environment.new_id
+
+
+def fill_slots(text: str, rng: Random) -> str:
+    """Fill in the day, hour and number that a text leaves open."""
+    slots = load_yaml("seeds/email.yaml")["slots"]
+    return text.format_map({name: rng.choice(words) for name, words in slots.items()})
 
 
 def make_mailbox(rng: Random) -> Seed:
@@ -41,7 +47,7 @@ def make_mailbox(rng: Random) -> Seed:
             "recipient_address": address[user],
             "date": date,
             "folder": "archive" if age_hours > 400 else "inbox",
-            "body": text["body"],
+            "body": fill_slots(text["body"], rng),
             "labels": [rng.choice(labels)] if rng.random() < 0.4 else [],
             "attachments": [
                 {
@@ -55,7 +61,8 @@ def make_mailbox(rng: Random) -> Seed:
 
     senders = [*known[:3], strangers[0], strangers[1]]
     rng.shuffle(senders)
-    for thread, sender in zip(situation["threads"], senders, strict=True):
+    threads = rng.sample(situation["threads"], 5)
+    for thread, sender in zip(threads, senders, strict=True):
         age = rng.randint(30, 300)
         add(sender, address[sender], thread, thread["files"], age)
         for _ in range(rng.randint(0, 2)):
@@ -70,7 +77,7 @@ def make_mailbox(rng: Random) -> Seed:
             add(company["name"], at, company, files, rng.randint(20, 300) + 720 * months)
     for name in known[4:8]:
         question = {
-            "subject": f"Question: {rng.choice(situation['threads'])['keyword']}",
+            "subject": f"Question: {rng.choice(threads)['keyword']}",
             "body": rng.choice(situation["replies"]),
         }
         add(name, address[name], question, [], rng.randint(410, 900))
@@ -90,6 +97,7 @@ def make_mailbox(rng: Random) -> Seed:
         "contacts": contacts,
         "labels": {label: {"label": label} for label in labels},
         "drafts": {},
+        "answered": {},
         "filters": {},
     }
     return Seed(
@@ -99,6 +107,7 @@ def make_mailbox(rng: Random) -> Seed:
         {"now": now.isoformat(timespec="minutes"), "user_name": user, "user_address": address[user]},
         {
             "topic": situation["title"],
+            "keywords": [thread["keyword"] for thread in threads],
             "people": known[:4],
             "contacts": [*known[:2], known[4]],
             "strangers": [*strangers[:2], companies[0]["name"]],

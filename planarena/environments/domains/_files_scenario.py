@@ -127,6 +127,7 @@ def make_drive(rng: Random) -> Seed:
         {"now": now.isoformat(timespec="minutes"), "user_name": user, "user_address": address[user]},
         {
             "topic": situation["title"],
+            "team": [name.split()[0] for name in team],
             "owners": sorted({record["owner"] for record in documents.values()} - {user}) or [user],
             "guests": [*(address[name] for name in outsiders), address[team[3]]],
         },

@@ -73,7 +73,9 @@ def make_help_desk(rng: Random) -> Seed:
             "status": "waiting" if answered else "open",
             "opened": opened,
             "agent_id": rng.choice(colleagues) if answered or rng.random() < 0.4 else "",
-            "replies": [rng.choice(texts["replies"])] if answered else [],
+            "replies": [rng.choice(texts["replies"]).format(day=rng.choice(texts["days"]))]
+            if answered
+            else [],
             "answered_on": "",
             "articles": [],
             "purchase_id": rng.choice(bought_by[customer_id]),

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Literal, cast
 
 from planarena.data import load_yaml
-from planarena.environments.domains._email_scenario import make_mailbox
+from planarena.environments.domains._email_scenario import fill_slots, make_mailbox
 from planarena.environments.domains._email_types import (
     AttachmentId,
     Contact,
@@ -157,7 +157,7 @@ class EmailBox(Environment):
 
     @tool("create")
     def draft_email_reply(self, message_id: MessageId, body: Text) -> Draft:
-        """Write a reply to the sender of an email and keep it as a draft; an email has one such draft at a time.
+        """Write a reply to the sender of an email and keep it as a draft; an email is answered once.
 
         Args:
             message_id: The email that is answered.
@@ -166,6 +166,9 @@ class EmailBox(Environment):
         message = self.require("messages", message_id, "email")
         self._refuse_own(message["sender_address"])
         subject = f"Re: {message['subject'].removeprefix('Re: ')}"
+        if self.state.get("answered", message_id):
+            raise ToolError("already_answered", "The email has been answered already.")
+        self.state.put("answered", message_id, {"message_id": message_id})
         draft_id = self.new_id("drf", message_id)
         return self._add_draft(draft_id, message["sender_address"], subject, body, message["thread_id"])
 
@@ -293,7 +296,7 @@ class EmailBox(Environment):
 
     def _add_draft(self, draft_id: str, to: str, subject: str, body: str, thread_id: str) -> Draft:
         if self.state.get("drafts", draft_id):
-            raise ToolError("already_drafted", "There already is such a draft, which must be sent first.")
+            raise ToolError("already_drafted", "There already is the same draft.")
         draft = {
             "draft_id": draft_id,
             "thread_id": thread_id,
@@ -307,10 +310,12 @@ class EmailBox(Environment):
     @proposals("search_emails")
     def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
         person, other = rng.sample(self.story["people"][:3], 2)
-        thread = rng.choice(self._situation["threads"])
         yield {"sender": person}
         yield {"sender": rng.choice(self.story["strangers"])}
-        yield {"keyword": thread["keyword"], **({"folder": "inbox"} if rng.random() < 0.5 else {})}
+        yield {
+            "keyword": rng.choice(self.story["keywords"]),
+            **({"folder": "inbox"} if rng.random() < 0.5 else {}),
+        }
         last = rng.randrange(3)
         if last == 0:
             yield {"folder": "sent"}
@@ -340,14 +345,17 @@ class EmailBox(Environment):
 
     @proposals("draft_new_email")
     def _propose_draft(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self._situation["mails"], 2)
-        yield {"to": BOUND, **first}
-        yield {"to": rng.choice((BOUND, self.story["outside"])), **second}
+        for to, mail in zip(
+            (BOUND, rng.choice((BOUND, self.story["outside"]))),
+            rng.sample(self._situation["mails"], 2),
+            strict=True,
+        ):
+            yield {"to": to, "subject": mail["subject"], "body": fill_slots(mail["body"], rng)}
 
     @proposals("draft_email_reply")
     def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
         for body in rng.sample(self._situation["replies"], 2):
-            yield {"body": body}
+            yield {"body": fill_slots(body, rng)}
 
     @proposals("attach_file_to_draft")
     def _propose_attach(self, _rng: Random) -> Iterator[dict[str, Any]]:

@@ -353,6 +353,12 @@ class Files(Environment):
         topic = self.story["topic"]
         return next(item for item in load_yaml("seeds/files.yaml")["situations"] if item["title"] == topic)
 
+    def _two_new(self, kind: str, rng: Random) -> list[str]:
+        """Return two names for what does not exist yet, one of the situation and one of everyday life."""
+        everyday = load_yaml("seeds/files.yaml")["everyday"]
+        person, day = rng.choice(self.story["team"]), rng.choice(everyday["days"])
+        return [rng.choice(self._situation[kind]), rng.choice(everyday[kind]).format(person=person, day=day)]
+
     @proposals("find_documents")
     def _propose_find(self, rng: Random) -> Iterator[dict[str, Any]]:
         topic = self._situation
@@ -364,7 +370,7 @@ class Files(Environment):
             yield {"kind": rng.choice(("text", "spreadsheet", "pdf")), "tag": rng.choice(topic["tags"])}
         else:
             yield {"owner": rng.choice(self.story["owners"])}
-        yield {"folder": rng.choice((BOUND, rng.choice(topic["new_folders"])))}
+        yield {"folder": BOUND}
 
     @proposals("get_document_details")
     def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
@@ -380,7 +386,7 @@ class Files(Environment):
 
     @proposals("create_document_folder")
     def _propose_folder(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self._situation["new_folders"], 2):
+        for name in self._two_new("new_folders", rng):
             yield {"name": name}
 
     @proposals("move_document")
@@ -389,7 +395,7 @@ class Files(Environment):
 
     @proposals("copy_document")
     def _propose_copy(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for title in rng.sample(self._situation["copies"], 2):
+        for title in self._two_new("copies", rng):
             yield {"title": title}
 
     @proposals("share_document")
@@ -406,7 +412,7 @@ class Files(Environment):
 
     @proposals("tag_document")
     def _propose_tag(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for tag in rng.sample(self._situation["new_tags"], 2):
+        for tag in self._two_new("new_tags", rng):
             yield {"tag": tag}
 
     @proposals("check_drive_storage")

@@ -387,7 +387,7 @@ class Support(Environment):
     @proposals("reply_to_ticket")
     def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
         for text in rng.sample(self._texts["replies"], 2):
-            yield {"text": text}
+            yield {"text": text.format(day=rng.choice(self._texts["days"]))}
 
     @proposals("escalate_ticket")
     def _propose_escalate(self, rng: Random) -> Iterator[dict[str, Any]]:

@@ -276,6 +276,26 @@ def test_a_producer_whose_value_was_told_is_superfluous(world):
     assert find_superfluous(Episode(world, told), told, goal, frozenset(), results) is None
 
 
+def test_a_producer_whose_value_another_step_shows_is_superfluous(world):
+    # The second renaming takes the id from the first, but the search had shown it before.
+    program = [FIND, bound("rename_box", 0, label="red"), Call("make_box", {"label": "x"}, ())]
+    assert superfluous(world, program, []) is None
+    chained = [
+        FIND,
+        bound("open_box", 0),
+        bound("rename_box", 1, label="red"),
+        bound("rename_box", 2, label="blue"),
+    ]
+    # rename_box shows no id, so bind through open_box, which does.
+    chained[3] = bound("rename_box", 1, label="blue")
+    assert superfluous(world, chained, []) == 2
+
+
+def test_a_value_shown_only_by_what_hangs_on_the_dropped_step_is_not_known(world):
+    program = [Call("make_box", {"label": "new"}, ()), bound("open_box", 0), bound("fill_box", 1, grams=2)]
+    assert superfluous(world, program, [2]) is None
+
+
 def test_a_read_only_task_is_not_minimal_at_zero_steps(world):
     program = [FIND, bound("weigh_box", 0)]
     assert superfluous(world, program, [1]) is None

@@ -69,13 +69,13 @@ def make_mailbox(rng: Random) -> Seed:
             other, age = rng.choice(known[:4]), age - rng.randint(2, 12)
             answer = {"subject": f"Re: {thread['subject']}", "body": rng.choice(situation["replies"])}
             add(other, address[other], answer, thread["files"][:1] if rng.random() < 0.6 else [], age)
-    companies = rng.sample(texts["companies"], 6)
+    companies = rng.sample(texts["companies"], 9)
     for company in companies:
         at = f"service@{company['domain']}"
         for months in range(rng.randint(1, 2)):
             files = [company["file"]] if rng.random() < 0.7 else []
             add(company["name"], at, company, files, rng.randint(20, 300) + 720 * months)
-    for name in known[4:8]:
+    for name in known[4:10]:
         question = {
             "subject": f"Question: {rng.choice(threads)['keyword']}",
             "body": rng.choice(situation["replies"]),

@@ -1,0 +1,78 @@
+"""`export`: a run in a format that others read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from planarena.errors import RunError, UserError
+from planarena.export.folder import OutputFolder
+from planarena.export.hugging_face import write_hugging_face
+from planarena.export.openai_chat import write_openai_chat
+from planarena.export.options import ExportOptions
+from planarena.export.trajectories import join_trajectories
+from planarena.records import Run
+
+__all__ = ["FORMATS", "Exported", "export"]
+
+# Name -> its writer; a writer streams trajectories into a folder and returns the rows by split.
+FORMATS = {"hf": write_hugging_face, "openai": write_openai_chat}
+
+
+class Exported(NamedTuple):
+    """What an export wrote: the folder, the format and the rows by split."""
+
+    path: Path
+    format: str
+    rows: dict[str, int]
+
+
+def export(
+    run: Run,
+    format: str,
+    out: str | Path,
+    options: ExportOptions | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Exported:
+    """Write a run's trajectories in another format, shard by shard.
+
+    Args:
+        run: A finished build.
+        format: `hf` (Parquet by split, for `datasets`) or `openai` (chat messages as JSON lines).
+        out: A new or empty folder, or one with an earlier export, which is replaced.
+        options: Which trajectories, and how messages are written.
+        progress: Called with the number of rows written so far.
+
+    Returns:
+        What was written.
+
+    Raises:
+        UserError: An unknown format, or a folder with files that no export wrote.
+        RunError: The run is damaged or has no trajectory of the wanted kinds.
+        OSError: No space, no permission.
+    """
+    options = options or ExportOptions()
+    if format not in FORMATS:
+        near = get_close_matches(format, FORMATS, n=1, cutoff=0.5)
+        fix = f"did you mean {near[0]}?" if near else f"one of: {', '.join(FORMATS)}"
+        raise UserError(f"there is no format {format!r}", where="--format", fix=fix)
+    with OutputFolder(Path(out)) as folder:
+        found = join_trajectories(run, keep=lambda row: row.kind in options.kinds)
+        rows = FORMATS[format](run, found, options, folder, progress)
+        if not rows:
+            raise RunError(
+                f"holds no {' or '.join(options.kinds)} trajectory",
+                where=str(run.path),
+                fix="export another run, or another kind",
+            )
+        folder.facts = {
+            "format": format,
+            "options": msgspec.to_builtins(options),
+            "rows": rows,
+            "run": {name: run.info.get(name) for name in ("config", "versions", "format_version")},
+        }
+    return Exported(folder.path, format, rows)

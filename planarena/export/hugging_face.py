@@ -1,0 +1,236 @@
+"""Export for Hugging Face: Parquet files by split, one row a trajectory, and a card that names them.
+
+`datasets.load_dataset(FOLDER)` opens it offline. `tools` is JSON text (Arrow would merge the schemas of different
+tools and fill them with nulls); `messages`, `steps`, `goal` and `context` are JSON values to `datasets` and JSON
+text to every other reader of Parquet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from itertools import accumulate
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from planarena.export.card import render_facts, render_header
+from planarena.export.folder import OutputFolder
+from planarena.export.messages import render_messages, render_tool
+from planarena.export.options import ExportOptions
+from planarena.export.trajectories import JoinedTrajectory
+from planarena.records import Run, canonical_json
+
+__all__ = ["COLUMNS", "write_hugging_face"]
+
+# Column -> what `datasets` takes it for.
+COLUMNS = {
+    "trajectory_id": "string",
+    "kind": "string",
+    "source": "string",
+    "split": "string",
+    "domain": "string",
+    "scenario_id": "string",
+    "execution_kind": "string",
+    "licence": "string",
+    "n_actions": "int64",
+    "expression": "string",
+    "context": "json",
+    "query": "string",
+    "tools": "string",
+    "messages": "json list",
+    "plan": "string",
+    "steps": "json list",
+    "response": "string",
+    "goal": "json",
+}
+_GROUP_ROWS = 500
+_FILE_ROWS = 25_000
+
+
+def write_hugging_face(
+    run: Run,
+    trajectories: Iterable[JoinedTrajectory],
+    options: ExportOptions,
+    folder: OutputFolder,
+    progress: Callable[[int], None],
+) -> dict[str, int]:
+    """Write the files; return the rows by split."""
+    writers: dict[str, _SplitWriter] = {}
+    with ExitStack() as stack:
+        for done, trajectory in enumerate(trajectories, 1):
+            split = trajectory.scenario.split
+            if split not in writers:
+                writers[split] = stack.enter_context(_SplitWriter(folder, split))
+            writers[split].add(_row(trajectory, options))
+            progress(done)
+    rows = {split: writers[split].rows for split in sorted(writers, key=_split_order)}
+    if rows:
+        folder.new_file("README.md").write_text(_card(run, rows), encoding="utf-8")
+    return rows
+
+
+def _split_order(split: str) -> tuple[int, str]:
+    known = ("train", "validation", "test")
+    return (known.index(split) if split in known else len(known), split)
+
+
+def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]:
+    row = trajectory.row
+    return {
+        "trajectory_id": row.trajectory_id,
+        "kind": row.kind,
+        "source": row.source,
+        "split": trajectory.scenario.split,
+        "domain": trajectory.scenario.domain,
+        "scenario_id": trajectory.scenario.scenario_id,
+        "execution_kind": "+".join(sorted({action.execution_kind for action in trajectory.actions})),
+        "licence": "+".join(sorted({tool.licence for tool in trajectory.tools})),
+        "n_actions": row.n_actions,
+        "expression": trajectory.task.expression,
+        "context": trajectory.scenario.context,
+        "query": "\n\n".join(trajectory.turns),
+        "tools": canonical_json([render_tool(tool) for tool in trajectory.tools]),
+        "messages": [
+            canonical_json(message) for message in render_messages(trajectory, **options.of_messages())
+        ],
+        "plan": row.plan,
+        "steps": [
+            canonical_json(
+                {
+                    "step": action.number,
+                    "group": action.group,
+                    "tool": action.tool.wire_name,
+                    "plan": action.plan,
+                    "arguments": action.arguments,
+                    "bound_from": {
+                        argument: {"step": source, "pointer": pointer}
+                        for argument, source, pointer in action.bound
+                    },
+                    "status": action.status,
+                    "observation": action.observation,
+                    "execution_kind": action.execution_kind,
+                }
+            )
+            for action in trajectory.actions
+        ],
+        "response": row.response,
+        "goal": trajectory.task.goal,
+    }
+
+
+class _SplitWriter:
+    """Writes the rows of one split in row groups, and begins a new file when one is full."""
+
+    def __init__(self, folder: OutputFolder, split: str) -> None:
+        self._folder, self._split = folder, split
+        self._waiting: list[dict[str, Any]] = []
+        self._writer: Any = None
+        self._in_file = 0
+        self._files = 0
+        self.rows = 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        self._waiting.append(row)
+        self.rows += 1
+        if len(self._waiting) == _GROUP_ROWS:
+            self._flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._flush()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _flush(self) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        if not self._waiting:
+            return
+        schema = _schema()
+        if self._writer is None or self._in_file >= _FILE_ROWS:
+            if self._writer is not None:
+                self._writer.close()
+            path = self._folder.new_file(f"data/{self._split}-{self._files:05d}.parquet")
+            self._writer = pyarrow.parquet.ParquetWriter(
+                path, schema, compression="zstd", compression_level=3
+            )
+            self._files += 1
+            self._in_file = 0
+        columns = [_array([row[name] for row in self._waiting], kind) for name, kind in COLUMNS.items()]
+        self._writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+        self._in_file += len(self._waiting)
+        self._waiting = []
+
+
+def _array(values: list[Any], kind: str) -> Any:
+    """Return a column; Arrow cannot make JSON arrays of Python values by itself."""
+    import pyarrow
+
+    if kind == "json":
+        return pyarrow.ExtensionArray.from_storage(pyarrow.json_(), pyarrow.array(values, pyarrow.string()))
+    if kind == "json list":
+        offsets = [0, *accumulate(map(len, values))]
+        items = _array([item for value in values for item in value], "json")
+        return pyarrow.ListArray.from_arrays(pyarrow.array(offsets, pyarrow.int32()), items)
+    return pyarrow.array(values, pyarrow.type_for_alias(kind))
+
+
+def _schema() -> Any:
+    """Return the Arrow schema with the metadata from which `datasets` learns its features."""
+    import pyarrow
+
+    types = {
+        "string": pyarrow.string(),
+        "int64": pyarrow.int64(),
+        "json": pyarrow.json_(),
+        "json list": pyarrow.list_(pyarrow.json_()),
+    }
+    features: dict[str, Any] = {
+        "json": {"_type": "Json"},
+        "json list": {"feature": {"_type": "Json"}, "_type": "List"},
+    }
+    stated = {name: features.get(kind, {"dtype": kind, "_type": "Value"}) for name, kind in COLUMNS.items()}
+    metadata = {"huggingface": msgspec.json.encode({"info": {"features": stated}}).decode()}
+    return pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()], metadata=metadata)
+
+
+def _card(run: Run, rows: dict[str, int]) -> str:
+    header = render_header(
+        run,
+        [
+            {
+                "config_name": "default",
+                "data_files": [{"split": split, "path": f"data/{split}-*.parquet"} for split in rows],
+            }
+        ],
+    )
+    listed = "\n".join(f"- `{split}`: {number} rows" for split, number in rows.items())
+    return f"""{header}
+# Tool-use trajectories
+
+Multi-step tool-use trajectories, one a row: query, tools, chat messages, plan, steps with observations, answer and
+goal. Composed from tools, executed and proven by `planarena`. A scenario is in one split as a whole.
+
+{listed}
+
+```python
+import json, datasets
+rows = datasets.load_dataset("FOLDER", split="train")
+tools = json.loads(rows[0]["tools"])   # OpenAI function-calling shape
+rows[0]["messages"]                    # system, user, assistant with tool_calls, tool, ..., assistant
+```
+
+`tools` is JSON text, for Arrow would merge the schemas of different tools. `messages`, `steps`, `goal` and `context`
+are JSON values with `datasets` 5 or newer, JSON text with other readers of Parquet.
+
+The sections below speak of the whole run that this was exported from.
+
+{render_facts(run)}"""

@@ -1,0 +1,143 @@
+"""`planarena eval` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def planarena(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = Path(sys.executable).with_name("planarena")
+    return subprocess.run([command, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    path = tmp_path / "questions.jsonl"
+    rows = [
+        {
+            "question_id": n,
+            "options": ["w", "x", "y", "z"],
+            "answer": "ABCD"[n % 4],
+            "category": "law" if n < 6 else "<math>",
+        }
+        for n in range(10)
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return path
+
+
+def outputs(path: Path, texts: dict[int, Any]) -> Path:
+    path.write_text("\n".join(json.dumps({"id": str(key), "response": text}) for key, text in texts.items()))
+    return path
+
+
+def test_an_evaluation_writes_its_four_files(questions: Path, tmp_path: Path) -> None:
+    texts = {n: f"The answer is ({'ABCD'[n % 4]})." for n in range(8)} | {
+        8: "<script>alert(1)</script> \x1b[31m"
+    }
+    source = outputs(tmp_path / "outputs.jsonl", texts)
+    done = planarena(
+        "eval",
+        "mmlu-pro",
+        "--out",
+        tmp_path / "run",
+        "--responses",
+        source,
+        "--data",
+        f"mmlu-pro={questions}",
+        "--no-guess",
+    )
+    assert done.returncode == 0, done.stderr
+    assert "80.00 %" in done.stdout
+    assert str(tmp_path / "run" / "report.html") in done.stdout
+    files = {file.name for file in (tmp_path / "run").iterdir()}
+    assert files == {"responses.jsonl", "scores.json", "report.html", "run.json"}
+    scores = json.loads((tmp_path / "run" / "scores.json").read_text())["suites"]["mmlu-pro"]
+    verdicts = {item["id"]: item for item in scores["verdicts"]}
+    assert verdicts["0"] | {"tokens": 0} == {
+        "id": "0", "category": "law", "correct": True, "reason": "", "detail": "", "sample": 0, "tokens": 0,
+        "guessed": False, "answer": "A", "marks": {},
+    }  # fmt: skip
+    assert (verdicts["8"]["correct"], verdicts["8"]["reason"]) == (False, "nothing extracted")
+    assert (verdicts["9"]["correct"], verdicts["9"]["reason"]) == (False, "no response")
+    rows = {row["category"]: row for row in scores["categories"]}
+    assert (rows["law"]["correct"], rows["<math>"]["correct"], rows["<math>"]["missing"]) == (6, 2, 1)
+    assert rows["law"]["low"] < 1 == rows["law"]["high"]
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "&lt;math&gt;" in page
+    assert "<math>" not in page
+    for outside in ("<script", "src=", "http://", "https://", "@import", "\x1b"):
+        assert outside not in page
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert run["config"]["guess"] is False
+
+
+def test_json_output_base_and_limit(questions: Path, tmp_path: Path) -> None:
+    good = outputs(tmp_path / "good.jsonl", {n: f"answer is {'ABCD'[n % 4]}" for n in range(10)})
+    poor = outputs(
+        tmp_path / "poor.jsonl", {n: f"answer is {'ABCD'[n % 4] if n % 2 else 'J'}" for n in range(10)}
+    )
+    data = ("--data", f"mmlu-pro={questions}", "--json")
+    first = planarena("eval", "mmlu-pro", "--out", tmp_path / "good", "--responses", good, *data)
+    assert json.loads(first.stdout)["suites"]["mmlu-pro"]["overall"] == {"micro": 1.0}
+    second = planarena(
+        "eval", "mmlu-pro", "--out", tmp_path / "poor", "--responses", poor, "--base", "good", *data
+    )
+    assert json.loads(second.stdout)["suites"]["mmlu-pro"]["overall"] == {"micro": 0.5}
+    base = json.loads((tmp_path / "poor" / "scores.json").read_text())["suites"]["mmlu-pro"]["base"]
+    assert (base["name"], base["items"]["items"], base["items"]["lost"]) == ("good", 10, 5)
+    limited = planarena(
+        "eval", "mmlu-pro", "--out", tmp_path / "l", "--responses", poor, "--limit", "1", *data
+    )
+    assert json.loads(limited.stdout)["suites"]["mmlu-pro"]["categories"] == {"<math>": 0.0, "law": 0.0}
+
+
+def test_scoring_again_writes_the_same_bytes(questions: Path, tmp_path: Path) -> None:
+    source = outputs(tmp_path / "o.jsonl", dict.fromkeys(range(10), "no letter here at all"))
+    written = []
+    for _ in range(2):
+        done = planarena(
+            "eval",
+            "mmlu-pro",
+            "--out",
+            tmp_path / "run",
+            "--responses",
+            source,
+            "--data",
+            f"mmlu-pro={questions}",
+        )
+        assert done.returncode == 0, done.stderr
+        written.append((tmp_path / "run" / "scores.json").read_bytes())
+    assert written[0] == written[1]
+    assert b'"guessed": true' in written[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["bfcl-v4", "--model", "some/model"], "generating outputs with a model is not part of this version"),
+        (["bfcl-v5", "--responses", "gold"], "there is no suite 'bfcl-v5'"),
+        (["mmlu-pro"], "no outputs to score"),
+        (["mmlu-pro", "--responses", "gold"], "questions are not shipped"),
+        (["api-bank", "--responses", "gold"], "not shipped with planarena"),
+        (["api-bank", "--responses", "gold", "--data", "api-bank"], "is not SUITE=PATH"),
+        (["api-bank", "--responses", "gold", "--data", "api-bank=/nonexistent"], "API-Bank samples"),
+        (["math", "--responses", "/nonexistent/file"], "there is no such file"),
+        (["math", "--responses", "gold", "--limit", "0"], "0 is out of range"),
+        (["math", "--responses", "gold", "--set", "extraktion=boxed"], "did you mean extraction"),
+        (["math", "--responses", "gold", "--set", "extraction=magic"], "'magic' is no choice"),
+        (["math", "--responses", "gold", "--base", "nowhere"], "no evaluation called 'nowhere'"),
+    ],
+)
+def test_mistakes_are_one_clear_error(arguments: list[str], said: str, tmp_path: Path) -> None:
+    done = planarena("eval", *arguments, "--out", tmp_path / "run")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "fix" in done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planarena.trainers.algorithms.ablations import Ablation, Variant, ablation, ablation_names
 from planarena.trainers.algorithms.registry import (
     AnyAlgorithmConfig,
     build_config,
@@ -14,7 +15,11 @@ from planarena.trainers.algorithms.registry import (
 )
 
 __all__ = [
+    "Ablation",
     "AnyAlgorithmConfig",
+    "Variant",
+    "ablation",
+    "ablation_names",
     "build_config",
     "describe_options",
     "get",

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parent))
 os.environ.setdefault("BFCL_PROJECT_ROOT", "/tmp/bfcl")  # noqa: S108  importing bfcl-eval makes folders there
 warnings.simplefilter("ignore")  # a model's text with an odd escape is no concern of ours
 

@@ -4,10 +4,13 @@ It runs under any Python of a managed environment and imports the standard libra
 service prints goes to standard error: standard output belongs to the answers.
 """
 
-import importlib.util
-import json
-import os
 import sys
+
+del sys.path[0]  # the folder of this file is no place for a service to import from
+
+import importlib.util  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
 
 
 def main() -> None:

@@ -131,7 +131,7 @@ class Worker:
         return reply.get("result")
 
     def _start(self) -> None:
-        command = [str(self._python), "-I", "-u", str(_MAIN), str(self._service)]
+        command = [str(self._python), "-s", "-u", str(_MAIN), str(self._service)]
         self._sandbox = Sandbox(
             command,
             readable=self._readable,

@@ -22,7 +22,7 @@ needs_sandbox = pytest.mark.skipif(
 )
 
 SERVICE = """
-import os, socket, time
+import os, socket, sys, time
 def echo(value): return value
 def noisy(value):
     print("this is no answer", flush=True)
@@ -65,6 +65,7 @@ def fill(size):
 def write_long(size):
     with open("/tmp/long", "wb") as file: file.write(b"x" * size)
 def shout(size): return "x" * size
+def hashed(value): return [hash("a text"), [path for path in sys.path if "planarena" in path]]
 def leave(value): os._exit(7)
 def forge(value):
     for descriptor in range(3, 20):
@@ -209,6 +210,13 @@ def test_a_forged_answer_ends_the_worker(worker: Worker) -> None:
     with pytest.raises(WorkerDiedError, match=r"not JSON|does not belong"):
         worker.call("forge")
     assert worker.call("echo", 2) == 2
+
+
+@needs_sandbox
+def test_hashes_are_the_same_in_every_worker_and_our_folders_are_not_imported_from(service: Path) -> None:
+    with Worker(service) as first, Worker(service) as second:
+        assert first.call("hashed") == second.call("hashed")
+        assert first.call("hashed")[1] == []
 
 
 @needs_sandbox

@@ -68,6 +68,7 @@ class JoinedTrajectory(NamedTuple):
         tools: All tools that the scenario offers, in its order.
         actions: In order.
         order_edges: The order edges of the task; none for a trajectory that is not gold.
+        grounded: Where a value that no step gives is stated: `{"STEP/ARGUMENT": "query" or "context"}`.
     """
 
     row: TrajectoryRow
@@ -77,6 +78,7 @@ class JoinedTrajectory(NamedTuple):
     tools: tuple[ToolRow, ...]
     actions: tuple[Action, ...]
     order_edges: tuple[OrderEdge, ...]
+    grounded: dict[str, str]
 
     @property
     def context(self) -> dict[str, Any]:
@@ -175,14 +177,16 @@ def _join_shard(
                 _action(step, tools[step.tool_id], executions[step.execution_id])
                 for step in sorted(steps.get(row.trajectory_id, ()), key=lambda step: step.step)
             )
+            query = queries[row.query_id]
             yield JoinedTrajectory(
                 row=row,
                 task=task,
                 scenario=scenario,
-                turns=decode(queries[row.query_id].turns, type=tuple[str, ...]),
+                turns=decode(query.turns, type=tuple[str, ...]),
                 tools=tuple(tools[name] for name in decode(scenario.tool_ids, type=list[str])),
                 actions=actions,
                 order_edges=_order_edges(task) if row.kind == "gold" else (),
+                grounded=decode(query.checks, type=dict[str, Any]).get("grounded", {}),
             )
         except (KeyError, msgspec.MsgspecError) as error:
             raise RunError(

@@ -1,0 +1,374 @@
+"""`planarena inspect`: what a run holds, one trajectory as a tree, or what was thrown away."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planarena.cli import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from planarena.export.trajectories import Action, JoinedTrajectory
+    from planarena.records.run import Run
+
+__all__ = ["inspect"]
+
+QUARANTINE = "quarantine"
+# Characters of a JSON value that the tree shows; --json gives all.
+_LONGEST_VALUE = 600
+
+
+def inspect(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a finished build.")],
+    id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A trajectory's id, or how it begins.")
+    ] = None,
+    discarded: Annotated[
+        str | None,
+        typer.Option(
+            "--discarded", metavar="REASON", help="List discards of a stage or reason; quarantine, or all."
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Most rows to list.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Show what a run holds, or one trajectory as a tree, or discards with their evidence."""
+    from planarena.errors import UserError
+    from planarena.records import Run
+
+    opened = Run.open(run)
+    if id is not None and discarded is not None:
+        raise UserError("ID and --discarded ask for two things", where="inspect", fix="leave one out")
+    if discarded == QUARANTINE:
+        found = _quarantined(opened)
+        _print_rows(found[:limit], len(found), ("scenario", "phase", "error", "detail"), as_json)
+    elif discarded is not None:
+        rows, total = _discards(opened, discarded, limit)
+        _print_rows(rows, total, ("stage", "reason", "expression", "detail"), as_json)
+    elif id is not None:
+        trajectory = _find(opened, id)
+        if as_json:
+            _print_json(_as_data(trajectory))
+        else:
+            _console().print(_tree(trajectory))
+    else:
+        _summarise(opened, limit, as_json)
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    # What is shown comes from data: nothing in it is markup, an emoji code or worth a colour of its own.
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    typer.echo(json.dumps(value, ensure_ascii=True, indent=2))
+
+
+# -- one trajectory --------------------------------------------------------------------------------
+
+
+def _find(run: Run, prefix: str) -> JoinedTrajectory:
+    from planarena.errors import RunError
+    from planarena.export.trajectories import find_ids, join_trajectories
+
+    found = find_ids(run, prefix, most=6)
+    if not found:
+        raise RunError(
+            f"has no trajectory whose id begins with {prefix!r}",
+            where=str(run.path),
+            fix=f"`planarena inspect {run.path}` lists some",
+        )
+    if len(found) > 1:
+        names = ", ".join(name for name, _ in found[:5]) + (", ..." if len(found) > 5 else "")
+        raise RunError(
+            f"{prefix!r} begins several ids: {names}", where=str(run.path), fix="write more of the id"
+        )
+    (name, shard) = found[0]
+    return next(iter(join_trajectories(run, {shard}, lambda row: row.trajectory_id == name)))
+
+
+def _as_data(trajectory: JoinedTrajectory) -> dict[str, Any]:
+    row, scenario = trajectory.row, trajectory.scenario
+    return {
+        "trajectory_id": row.trajectory_id,
+        "kind": row.kind,
+        "source": row.source,
+        "domain": scenario.domain,
+        "scenario_id": scenario.scenario_id,
+        "title": scenario.title,
+        "split": scenario.split,
+        "context": trajectory.context,
+        "turns": list(trajectory.turns),
+        "expression": trajectory.task.expression,
+        "over_serialised": trajectory.task.over_serialised,
+        "plan": row.plan,
+        "steps": [
+            {
+                "step": action.number,
+                "group": action.group,
+                "tool": action.tool.wire_name,
+                "plan": action.plan,
+                "arguments": action.arguments,
+                "bound_from": {
+                    argument: {"step": source, "pointer": pointer}
+                    for argument, source, pointer in action.bound
+                },
+                "status": action.status,
+                "observation": action.observation,
+                "execution_kind": action.execution_kind,
+            }
+            for action in trajectory.actions
+        ],
+        "order_edges": [edge._asdict() for edge in trajectory.order_edges],
+        "response": row.response,
+        "goal": trajectory.goal,
+    }
+
+
+def _tree(trajectory: JoinedTrajectory) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    row, scenario, task = trajectory.row, trajectory.scenario, trajectory.task
+    facts = [scenario.domain, f"{row.n_actions} action{'s' if row.n_actions != 1 else ''}", row.kind]
+    facts += [
+        f"{kind} execution" for kind in sorted({action.execution_kind for action in trajectory.actions})
+    ]
+    facts += [scenario.split, *(["over-serialised"] if task.over_serialised else [])]
+    root = Tree(Text(plain(f"{row.trajectory_id}  {' · '.join(facts)}"), "bold"))
+    root.add(_labelled("scenario", f"{scenario.title}: {scenario.description}"))
+    root.add(
+        _labelled("context", "; ".join(f"{k}: {_short(v)}" for k, v in sorted(trajectory.context.items())))
+    )
+    for turn in trajectory.turns:
+        root.add(_labelled("query", turn))
+    root.add(_labelled("expression", task.expression))
+    plan = root.add(_labelled("plan", ""))
+    for line in row.plan.splitlines():
+        plan.add(Text(plain(line)))
+    for number, (_, members) in enumerate(groupby(trajectory.actions, key=lambda action: action.group), 1):
+        turn_actions = list(members)
+        together = f", {len(turn_actions)} calls in parallel" if len(turn_actions) > 1 else ""
+        branch = root.add(Text(f"turn {number}{together}", "bold"))
+        for action in turn_actions:
+            _add_step(branch, action, trajectory)
+    root.add(_labelled("response", row.response))
+    return root
+
+
+def _add_step(branch: Tree, action: Action, trajectory: JoinedTrajectory) -> None:
+    from rich.text import Text
+
+    title = Text(f"{action.number + 1}. ")
+    title.append(plain(action.tool.wire_name), "bold cyan")
+    if action.plan:
+        title.append(f"  {plain(action.plan)}", "dim")
+    step = branch.add(title)
+    bound = {argument.removeprefix("/"): (source, pointer) for argument, source, pointer in action.bound}
+    for name, value in action.arguments.items():
+        line = Text(plain(f"{name} = {_short(value)}"))
+        if name in bound:
+            source, pointer = bound[name]
+            line.append(plain(f"  <- step {source + 1} {pointer}"), "green")
+        elif (origin := trajectory.grounded.get(f"{action.number}/{name}")) is not None:
+            line.append(plain(f"  <- {origin}"), "dim")
+        step.add(line)
+    for edge in trajectory.order_edges:
+        if edge.later == action.number:
+            step.add(Text(plain(f"after step {edge.earlier + 1} ({edge.evidence})"), "yellow"))
+    outcome = "returned" if action.status == "ok" else f"failed ({action.status})"
+    step.add(_labelled(outcome, _short(action.observation)))
+
+
+def _labelled(label: str, text: str) -> Text:
+    from rich.text import Text
+
+    line = Text(plain(label), "dim")
+    if text:
+        line.append(" ")
+        line.append(plain(text), "not dim")
+    return line
+
+
+def _short(value: Any) -> str:
+    from planarena.records import canonical_json
+
+    text = canonical_json(value)
+    rest = len(text) - _LONGEST_VALUE
+    return text if rest <= 0 else f"{text[:_LONGEST_VALUE]} ... {rest} more characters, --json shows them"
+
+
+# -- discards --------------------------------------------------------------------------------------
+
+
+def _discards(run: Run, wanted: str, limit: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the first discards of a stage, a reason or `stage:reason`, and how many there are."""
+    from difflib import get_close_matches
+
+    from planarena.errors import UserError
+
+    counted: dict[str, int] = run.info["counts"].get("discard", {})
+    known = {word for key in counted for word in (key, *key.split(":", 1))} | {QUARANTINE, "all"}
+    if wanted not in known:
+        near = get_close_matches(wanted, sorted(known), n=1)
+        listed = ", ".join(sorted(known - set(counted)))
+        raise UserError(
+            f"there is no discard of stage or reason {wanted!r}",
+            where="--discarded",
+            fix=f"did you mean {near[0]}?" if near else f"one of: {listed}",
+        )
+    rows: list[dict[str, Any]] = []
+    total = 0
+    import pyarrow.parquet
+
+    for path in run.shards("discards"):
+        for row in pyarrow.parquet.read_table(path).to_pylist():
+            if wanted in {"all", row["stage"], row["reason"], f"{row['stage']}:{row['reason']}"}:
+                total += 1
+                if len(rows) < limit:
+                    rows.append(row)
+    return rows, total
+
+
+def _quarantined(run: Run) -> list[dict[str, Any]]:
+    """Return the scenarios that failed unexpectedly; details are in the ledger, which a copied run may lack."""
+    import sqlite3
+
+    from planarena.errors import RunError
+    from planarena.pipeline.ledger import Ledger
+
+    path = run.path / "ledger.sqlite"
+    if not path.is_file():
+        return [
+            {**entry, "phase": "", "detail": "the ledger is not here"}
+            for entry in run.info.get("quarantined", [])
+        ]
+    try:
+        ledger = Ledger(path)
+        try:
+            found = ledger.quarantined()
+        finally:
+            ledger.close()
+    except sqlite3.OperationalError as error:
+        raise RunError(
+            f"the ledger cannot be read: {error}", where=str(path), fix="wait for the build that runs here"
+        ) from error
+    return [
+        {"scenario": scenario, "chunk": chunk, "phase": phase, "error": error, "detail": detail}
+        for scenario, chunk, phase, error, detail in found
+    ]
+
+
+def _print_rows(rows: list[dict[str, Any]], total: int, columns: tuple[str, ...], as_json: bool) -> None:
+    if as_json:
+        _print_json({"total": total, "rows": rows})
+        return
+    from rich.text import Text
+
+    console = _console()
+    for row in rows:
+        *heads, detail = (plain(str(row[name])) for name in columns)
+        line = Text("  ".join(heads), "bold")
+        line.append(f"\n    {detail.strip().replace(chr(10), chr(10) + '    ')}", "not bold")
+        console.print(line)
+    more = f", {len(rows)} are shown; --limit shows more" if len(rows) < total else ""
+    console.print(f"{total} found{more}")
+
+
+# -- a run -----------------------------------------------------------------------------------------
+
+
+def _summarise(run: Run, limit: int, as_json: bool) -> None:
+    from itertools import islice
+
+    from planarena.export.trajectories import join_trajectories
+
+    info = run.info
+    counts: dict[str, Any] = info["counts"]
+    first: list[dict[str, Any]] = [
+        {
+            "trajectory_id": one.row.trajectory_id,
+            "kind": one.row.kind,
+            "domain": one.scenario.domain,
+            "n_actions": one.row.n_actions,
+            "expression": one.task.expression,
+            "query": "\n".join(one.turns),
+        }
+        for one in islice(join_trajectories(run), limit)
+    ]
+    if as_json:
+        _print_json(
+            {
+                "run": str(run.path),
+                "stop_reason": info["stop_reason"],
+                "counts": counts,
+                "quarantined": info.get("quarantined", []),
+                "trajectories": first,
+            }
+        )
+        return
+    console = _console()
+    console.print(_facts(info, counts))
+    console.print(_listing(first))
+    console.print(
+        plain(f"next: planarena inspect {run.path} {first[0]['trajectory_id'][:8] if first else 'ID'}")
+    )
+
+
+def _facts(info: dict[str, Any], counts: dict[str, Any]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    gold = counts.get("gold", 0)
+
+    def listed(name: str) -> str:
+        return "  ".join(f"{key}: {number}" for key, number in sorted(counts.get(name, {}).items()))
+
+    def share(name: str) -> str:
+        return f"{100 * counts.get(name, 0) / gold:.0f} %" if gold else "-"
+
+    discards: dict[str, int] = counts.get("discard", {})
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for label, value in (
+        ("gold, by execution kind", listed("gold_kind")),
+        ("by domain", listed("gold_domain")),
+        ("by actions", listed("gold_length")),
+        (
+            "with",
+            f"parallel group {share('gold_parallel')}   data edge {share('gold_data_edge')}   "
+            f"order edge {share('gold_order_edge')}",
+        ),
+        ("scenarios", f"{counts.get('scenarios', 0)}, of which {len(info.get('quarantined', []))} failed"),
+        ("discarded", f"{sum(discards.values())} candidates; --discarded all lists them"),
+        ("stopped by", str(info["stop_reason"])),
+    ):
+        table.add_row(Text(label, "dim"), Text(plain(value)))
+    return table
+
+
+def _listing(rows: list[dict[str, Any]]) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    for name in ("id", "domain", "actions", "query"):
+        table.add_column(name, no_wrap=name != "query", overflow="ellipsis")
+    for row in rows:
+        table.add_row(
+            Text(row["trajectory_id"][:12]),
+            Text(plain(row["domain"])),
+            Text(str(row["n_actions"])),
+            Text(plain(row["query"]), no_wrap=True, overflow="ellipsis"),
+        )
+    return table

@@ -86,6 +86,8 @@ def evaluate(config: EvalConfig, progress: Progress | None = None) -> Evaluation
             responses = read_responses(Path(str(config.responses)), suite, config.samples)
             reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
         result, scored[suite] = import_module(_HOMES[suite]).score(suite, config, responses, tell)
+        if responses is not None:
+            reading[suite]["unknown_items"] = _check_items(result, responses.by_id, config)
         if base is not None:
             result = msgspec.structs.replace(result, base=_difference(result, base))
         suites[suite] = result
@@ -131,6 +133,18 @@ def open_evaluation(path: Path) -> Evaluation:
     except (msgspec.ValidationError, KeyError) as error:
         raise RunError(f"is damaged: {error}", where=str(path), fix="run the evaluation again") from error
     return Evaluation(path, suites, run)
+
+
+def _check_items(result: SuiteResult, given: Mapping[str, list[Response]], config: EvalConfig) -> int:
+    """Count outputs of items that the suite does not have (or that the limit leaves out)."""
+    known = {verdict.id for verdict in result.verdicts}
+    if known.isdisjoint(given):
+        raise UserError(
+            f"none of the {len(given)} outputs is of an item of {result.suite}, such as {next(iter(given))!r}",
+            where=str(config.responses),
+            fix="check the suite, the ids of the outputs, and --data",
+        )
+    return len(given.keys() - known)
 
 
 def _find_base(config: EvalConfig, out: Path) -> Evaluation | None:

@@ -89,11 +89,15 @@ class _Pool:
             except BaseException as error:
                 self._failures.append(error)
 
-        threads = [threading.Thread(target=work, args=(worker,)) for worker in self.workers]
+        threads = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in self.workers]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        try:
+            for thread in threads:
+                thread.join()
+        except BaseException as error:  # Ctrl-C: no thread may start a worker again
+            self._failures.append(error)
+            raise
         if self._failures:
             raise self._failures[0]
         return answers
@@ -102,7 +106,7 @@ class _Pool:
         """Score a chunk; go item by item where it kills the worker, so that a hostile item costs itself alone."""
         verdicts: list[list[Any]] = []
         chunks = deque([request["items"]])
-        while chunks:
+        while chunks and not self._failures:
             items = chunks.popleft()
             try:
                 seconds = 2 * self._seconds + 2 if len(items) == 1 else 3 * self._seconds + 10

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from planarena.environments import sandbox
 
 
 def planarena(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -96,6 +100,67 @@ def test_json_output_base_and_limit(questions: Path, tmp_path: Path) -> None:
         "eval", "mmlu-pro", "--out", tmp_path / "l", "--responses", poor, "--limit", "1", *data
     )
     assert json.loads(limited.stdout)["suites"]["mmlu-pro"]["categories"] == {"<math>": 0.0, "law": 0.0}
+
+
+def test_outputs_of_another_benchmark_are_an_error(questions: Path, tmp_path: Path) -> None:
+    source = outputs(tmp_path / "o.jsonl", {100: "answer is A"})
+    done = planarena(
+        "eval",
+        "mmlu-pro",
+        "--out",
+        tmp_path / "run",
+        "--responses",
+        source,
+        "--data",
+        f"mmlu-pro={questions}",
+    )
+    assert done.returncode == 2
+    assert "none of the 1 outputs is of an item of mmlu-pro, such as '100'" in done.stderr
+
+
+def test_an_interrupted_evaluation_leaves_no_worker_and_is_run_again(tmp_path: Path) -> None:
+    if sandbox.missing() is not None:
+        pytest.skip(f"no sandbox here: {sandbox.missing()}")
+    endless = [[[{"square_root": '{"number": 2, "precision": 100000000}'}]] for _ in range(5)]
+    source = tmp_path / "o.jsonl"
+    source.write_text(json.dumps({"id": "multi_turn_base_15", "response": endless}))
+    command = Path(sys.executable).with_name("planarena")
+    arguments = ["eval", "bfcl-v3", "--out", tmp_path / "run", "--responses", source]
+    started = subprocess.Popen(
+        [command, *arguments, "--set", "seconds=60"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(_workers(started.pid)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    sandboxes = _workers(started.pid)
+    assert sandboxes
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=30)
+    assert started.returncode == 130, said
+    assert "Traceback" not in said
+    assert not (tmp_path / "run" / "scores.json").exists()
+    assert [pid for pid in sandboxes if Path(f"/proc/{pid}").exists()] == []
+    again = planarena(*arguments, "--set", "seconds=0.5")
+    assert again.returncode == 0, again.stderr
+    assert "multi_turn_base           0.00 %" in again.stdout
+
+
+def _workers(parent: int) -> list[int]:
+    """Sandboxes that a process started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[1]) == parent and b"bwrap" in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
 
 
 def test_scoring_again_writes_the_same_bytes(questions: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from planarena.environments.domains import DOMAINS, load_domain
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
 from planarena.records.canonical import content_id
+from planarena.tools import read_tool_list
 
 __all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for"]
 
@@ -44,6 +45,8 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
     for source in sources:
         kind, _, name = source.partition(":")
         if kind != "builtin":
+            if source.endswith(".json"):
+                read_tool_list(source)  # the file's own faults come first
             raise SourceError(
                 f"nothing here can execute the tools of {source!r}",
                 where="SOURCE",

@@ -87,7 +87,7 @@ def _known_part(
 ) -> Any:
     """Return a result that holds only those of the dropped step's values that `step` binds and could know."""
     part: Any = None
-    shown: set[bytes] | None = None
+    shown: frozenset[bytes] | None = None
     for binding in program[step].bound:
         if binding.source != dropped:
             continue

@@ -71,6 +71,7 @@ class Chord(GroupPolicy[ChordConfig]):
 
     def __init__(self, config: ChordConfig) -> None:
         super().__init__(config)
+        self.title = "CHORD-phi" if isinstance(config, ChordPhiConfig) else "CHORD-mu"
         self._adaptive = 0.0
 
     def base_needs(self) -> Needs:

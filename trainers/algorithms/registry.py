@@ -218,14 +218,14 @@ def describe_options(config: msgspec.Struct) -> list[dict[str, Any]]:
 
 
 def _entry(name: str, algorithm: Algorithm, *, preset_of: str | None) -> dict[str, Any]:
-    kind: Any = type(algorithm)
+    described: Any = algorithm
     return {
         "name": name,
-        "title": kind.title,
-        "paper": kind.paper,
+        "title": described.title,
+        "paper": described.paper,
         "needs": algorithm.needs.names(),
         "options": describe_options(algorithm.config),
-        "approximate": kind.approximate,
+        "approximate": described.approximate,
         "preset_of": preset_of,
     }
 

@@ -211,5 +211,5 @@ class DUPO(ClippedPolicy[DUPOConfig]):
 
     def _rho(self, token_type_BT: Tensor, dtype: torch.dtype) -> Tensor:
         weights = msgspec.structs.asdict(self.config.rho)
-        table = torch.tensor([weights.get(kind.name.lower(), 0.0) for kind in TokenType], dtype=dtype)
-        return table.to(token_type_BT.device)[token_type_BT.long()]
+        values = [weights.get(kind.name.lower(), 0.0) for kind in TokenType]
+        return torch.tensor(values, dtype=dtype, device=token_type_BT.device)[token_type_BT.long()]

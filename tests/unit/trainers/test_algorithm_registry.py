@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import typing
@@ -276,3 +277,21 @@ def test_sft_rl_hands_its_stages_on() -> None:
     assert algorithm.keep_groups(batch).tolist() == [True] * 4
     assert filtered.state_dict() == {}
     filtered.load_state_dict({})
+
+
+def test_the_papers_table_names_what_exists(root: Path) -> None:
+    """Every test, option and recipe that docs/papers.md names for the algorithms is there."""
+    section = (root / "docs" / "papers.md").read_text().split("## Algorithms", 1)[1].split("## Formats", 1)[0]
+    words = set(re.findall(r"`([^`]+)`", section))
+    sources = "".join(path.read_text() for path in (root / "tests").rglob("test_algorithm*.py"))
+    named_tests = {word for word in words if word.startswith("test_") and not word.endswith(".py")}
+    assert len(named_tests) > 20
+    assert {word for word in named_tests if f"def {word}(" not in sources} == set()
+    code = "".join(path.read_text() for path in (root / "trainers").rglob("*.py"))
+    functions = {word.rsplit(".", 1)[-1] for word in words if re.fullmatch(r"[a-z_]+\.[A-Za-z_.]+", word)}
+    functions -= {"py", "yaml"} | {"json"}
+    assert {word for word in functions if not re.search(rf"\b{re.escape(word)}\b", code)} == set()
+    assert {f"`{name}`" for name in ablation_names() if f"`{name}`" not in section} == set()
+    assert {
+        name for name in (*algorithms.names(), *algorithms.preset_names()) if name not in section
+    } == set()

@@ -1,0 +1,252 @@
+"""Losses without an oracle file against their formula in numpy, written here once more, and their mutants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from planarena.trainers.algorithms import get
+from planarena.trainers.types import LossInputs, RolloutBatch, Step
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+RNG = np.random.default_rng(2)
+B, T, E = 8, 5, 3
+GROUP = np.repeat([0, 1], 4)
+MASK = (np.arange(T) < np.array([[5], [3], [4], [1], [5], [2], [4], [3]])).astype(float)
+EMASK = (np.arange(T) < np.array([[5], [2], [4]])).astype(float)
+OLD = -RNG.uniform(0.1, 2.5, (B, T))
+LOGP = np.minimum(OLD + RNG.uniform(-0.5, 0.5, (B, T)), -0.01)
+EXPERT = -RNG.uniform(0.1, 2.5, (E, T))
+REF = -RNG.uniform(0.1, 2.5, (B, T))
+TEACHER = -RNG.uniform(0.1, 2.5, (B, T))
+ENTROPY, EENTROPY = RNG.uniform(0.1, 1.5, (B, T)), RNG.uniform(0.1, 1.5, (E, T))
+REWARD = RNG.normal(0.4, 1.0, B)
+REASON = RNG.uniform(0, 1, B)
+DEMO = np.arange(B) % 4 == 3
+ANCHOR, RETURN = np.array([0, 0, 1, 1, 2, 2, 2, 5]), RNG.uniform(0, 1, B)
+SIGN = np.array([1, -1] * 4)
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def standard(rewards: Array, ddof: int = 1, scaled: bool = True) -> Array:
+    out = np.zeros_like(rewards)
+    for group in np.unique(GROUP):
+        inside = group == GROUP
+        out[inside] = rewards[inside] - rewards[inside].mean()
+        if scaled:
+            out[inside] /= rewards[inside].std(ddof=ddof) + 1e-6
+    return out
+
+
+def clipped(logp: Array, values: Array, low: float = 0.2, high: float = 0.2) -> Array:
+    ratio = np.exp(logp - OLD)
+    return -np.minimum(ratio * values, np.clip(ratio, 1 - low, 1 + high) * values)
+
+
+def mean(matrix: Array, mask: Array = MASK) -> float:
+    return float((matrix * mask).sum() / mask.sum())
+
+
+def row_mean(matrix: Array) -> float:
+    return float(((matrix * MASK).sum(1) / MASK.sum(1)).mean())
+
+
+def nll(expert: Array) -> float:
+    return mean(-expert, EMASK)
+
+
+COLUMN = standard(REWARD)[:, None]
+GIGPO = (
+    standard(REWARD, scaled=False)
+    + np.array([RETURN[i] - RETURN[ANCHOR[i] == ANCHOR].mean() for i in range(B)])
+)[:, None]
+BENT = COLUMN * (0.5 + 0.5 * np.clip(np.exp(np.sign(COLUMN) * (TEACHER - OLD)), 0.8, 1.2))
+KL = lambda logp: np.exp(REF - logp) - 1 - (REF - logp)  # noqa: E731
+
+
+def sequence(logp: Array, power: Array, values: Array, radius: float) -> float:
+    ratio = np.exp(((logp - OLD) * MASK).sum(1) * power)
+    return float(-np.minimum(ratio * values, np.clip(ratio, 1 - radius, 1 + radius) * values).mean())
+
+
+def srft_clipped(logp: Array, expert: Array) -> float:
+    on, off, entropy = MASK * ~DEMO[:, None], MASK * DEMO[:, None], mean(ENTROPY, MASK * ~DEMO[:, None])
+    weight = np.where(COLUMN > 0, 0.1 * np.exp(entropy), 1.0)
+    return (
+        0.5 * np.exp(-entropy) * mean(-logp, off)
+        + mean(-np.exp(logp) * COLUMN, off)
+        + mean(weight * clipped(logp, COLUMN), on)
+    )
+
+
+def dpo(logp: Array, expert: Array) -> float:
+    ratio = ((logp - REF) * MASK).sum(1) * SIGN
+    return float(-np.log(sigmoid(0.1 * ratio.reshape(-1, 2).sum(1))).mean())
+
+
+Formula = Callable[[Array, Array], float]
+AWPO_ONLY_OUTCOME = {"eps_mix": 0.0, "difficulty": False, "dynamic_clip": False}
+LENGTH = MASK.sum(1)
+POPULATION = standard(REWARD, ddof=0)
+FORMULAS: dict[str, tuple[str, dict[str, Any], Formula]] = {
+    "uft": ("uft", {}, lambda x, e: mean(clipped(x, COLUMN)) - 0.001 * mean(ENTROPY) + 0.001 * nll(e)),
+    "relift": (
+        "relift",
+        {},
+        lambda x, e: float((-np.exp(x - OLD) * standard(REWARD, scaled=False)[:, None] * MASK).sum() / T),
+    ),
+    "relift supervised": ("relift", {}, lambda x, e: nll(e) - 0.001 * mean(EENTROPY, EMASK)),
+    "sasr": ("sasr", {}, lambda x, e: mean(clipped(x, COLUMN))),
+    "sasr supervised": ("sasr", {}, lambda x, e: nll(e)),
+    "sft-rl supervised": ("sft-rl", {"sft_steps": 9}, lambda x, e: nll(e)),
+    "sft-rl": ("sft-rl", {"sft_steps": 0}, lambda x, e: row_mean(clipped(x, COLUMN))),
+    "dpo": ("dpo", {}, dpo),
+    "rlsd": ("rlsd", {}, lambda x, e: mean(clipped(x, BENT))),
+    "gigpo": ("gigpo", {}, lambda x, e: mean(clipped(x, GIGPO))),
+    "srft clipped": ("srft", {}, srft_clipped),
+    "grpo with KL and entropy": (
+        "grpo",
+        {"kl_coef": 0.3, "entropy_coef": 0.2},
+        lambda x, e: row_mean(clipped(x, COLUMN)) + 0.3 * row_mean(KL(x)) - 0.2 * row_mean(ENTROPY),
+    ),
+    "toolupt without FGAE and SPO": (
+        "toolupt",
+        {"fgae": False, "spo": False, "mixing": "constant", "gamma": 0.3},
+        lambda x, e: 0.3 * nll(e) + 0.7 * mean(clipped(x, COLUMN)),
+    ),
+    "toolupt without phi": (
+        "toolupt",
+        {"fgae": False, "phi": False, "mixing": "constant", "gamma": 0.3},
+        lambda x, e: (
+            0.3 * (mean(1 - sigmoid(0.1 * e), EMASK) + mean((COLUMN < 0) * (1 - sigmoid(-0.1 * x))))
+            + 0.7 * mean(clipped(x, COLUMN))
+        ),
+    ),
+    "awpo sequence": (
+        "awpo",
+        AWPO_ONLY_OUTCOME | {"ratio": "sequence"},
+        lambda x, e: sequence(x, np.ones(B), POPULATION, 0.2),
+    ),
+    "awpo geometric": (
+        "awpo",
+        AWPO_ONLY_OUTCOME | {"ratio": "sequence_geo"},
+        lambda x, e: sequence(x, 1 / LENGTH, POPULATION, 0.2),
+    ),
+    "awpo without gate": (
+        "awpo",
+        {"gating": False, "difficulty": False, "dynamic_clip": False},
+        lambda x, e: mean(clipped(x, standard(REWARD + REASON, ddof=0)[:, None])),
+    ),
+    "dupo with a static clip": (
+        "dupo",
+        {
+            "clip": "static",
+            "mixing": "constant",
+            "gamma": 0.25,
+            "rho": dict.fromkeys(("tag_plan", "tag_tool", "tag_resp", "plan", "tool", "resp", "other"), 2.0),
+            "advantage": "literal",
+        },
+        lambda x, e: 0.25 * nll(e) + 0.75 * 2.0 * mean(clipped(x, LITERAL[:, None], 0.2, 0.28)),
+    ),
+}
+LITERAL = np.concatenate([REWARD[g == GROUP] / REWARD[g == GROUP].mean() - 1 for g in (0, 1)])
+
+
+def difference(function: Callable[[Array], float], at: Array) -> Array:
+    """Central differences; the error is about 1e-10 at a step of 1e-6."""
+    slope = np.zeros_like(at)
+    for index in np.ndindex(*at.shape):
+        up, down = at.copy(), at.copy()
+        up[index] += 1e-6
+        down[index] -= 1e-6
+        slope[index] = (function(up) - function(down)) / 2e-6
+    return slope
+
+
+def compare(name: str) -> Any:
+    algorithm_name, options, formula = FORMULAS[name]
+    algorithm, tensor = get(algorithm_name, **options), torch.from_numpy
+    batch = RolloutBatch(
+        rewards_B=tensor(REWARD),
+        mask_BT=tensor(MASK),
+        group_B=tensor(GROUP),
+        old_logp_BT=tensor(OLD),
+        reason_B=tensor(REASON),
+        teacher_logp_BT=tensor(TEACHER),
+        entropy_BT=tensor(ENTROPY),
+        is_demo_B=tensor(DEMO),
+        anchor_BN=tensor(ANCHOR)[:, None],
+        step_return_BN=tensor(RETURN)[:, None],
+    )
+    advantages = algorithm.advantages(batch, Step())
+    logp, expert = tensor(LOGP.copy()).requires_grad_(), tensor(EXPERT.copy()).requires_grad_()
+    supervised = name.endswith("supervised")
+    inputs = LossInputs(
+        logp_BT=None if supervised else logp,
+        mask_BT=batch.mask_BT,
+        old_logp_BT=batch.old_logp_BT,
+        advantages_BT=torch.where(batch.mask_BT > 0, advantages.values_BT, 5.0),
+        eps_low_B=advantages.eps_low_B,
+        eps_high_B=advantages.eps_high_B,
+        scalars=advantages.scalars,
+        rewards_B=batch.rewards_B,
+        token_type_BT=torch.zeros(B, T, dtype=torch.long),
+        is_demo_B=batch.is_demo_B,
+        entropy_BT=batch.entropy_BT,
+        ref_logp_BT=tensor(REF),
+        preference_B=tensor(SIGN),
+        pair_B=torch.arange(B) // 2,
+        expert_logp_ET=expert,
+        expert_mask_ET=tensor(EMASK),
+        expert_entropy_ET=tensor(EENTROPY),
+    )
+    loss = algorithm.loss(inputs, Step()).loss
+    on, off = torch.autograd.grad(loss, (logp, expert), allow_unused=True)
+    yield "loss", loss, formula(LOGP, EXPERT)
+    if on is not None:
+        yield "gradient", on, difference(lambda x: formula(x, EXPERT), LOGP)
+    if off is not None:
+        yield "expert gradient", off, difference(lambda e: formula(LOGP, e), EXPERT)
+
+
+# Central differences are good to about 1e-9; the deviation's 1e-6 is in both.
+TOLERANCE = {"rtol": 1e-6, "atol": 1e-8}
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_loss_and_gradient_equal_the_formula(name: str, lab: Any) -> None:
+    assert lab.mismatches(compare(name), **TOLERANCE) == []
+
+
+@pytest.mark.parametrize("kind", ["sign", "mask", "normaliser"])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_spoiled_formula_is_caught(
+    name: str, kind: str, lab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        calls = lab.spoil_loss(patch, kind, target=-1)
+        assert lab.mismatches(compare(name), **TOLERANCE) == []
+    assert calls[0] > 0
+    for target in range(calls[0]):
+        with monkeypatch.context() as patch:
+            lab.spoil_loss(patch, kind, target)
+            wrong = lab.mismatches(compare(name), **TOLERANCE)
+        assert wrong, f"a wrong {kind} in reduction {target} of {name} goes unnoticed"
+
+
+@pytest.mark.parametrize("kind", ["sign", "mask", "normaliser"])
+@pytest.mark.parametrize(
+    "name", ["uft", "rlsd", "gigpo", "relift", "sasr", "sft-rl", "awpo sequence", "srft clipped"]
+)
+def test_every_spoiled_advantage_is_caught(
+    name: str, kind: str, lab: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab.spoil_statistics(monkeypatch, kind)
+    assert lab.mismatches(compare(name), **TOLERANCE)

@@ -87,7 +87,7 @@ def evaluate(config: EvalConfig, progress: Progress | None = None) -> Evaluation
             reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
         result, scored[suite] = import_module(_HOMES[suite]).score(suite, config, responses, tell)
         if responses is not None:
-            reading[suite]["unknown_items"] = _check_items(result, responses.by_id, config)
+            reading[suite]["unknown_items"] = _check_items(result, scored[suite], config)
         if base is not None:
             result = msgspec.structs.replace(result, base=_difference(result, base))
         suites[suite] = result

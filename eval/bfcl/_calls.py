@@ -151,12 +151,13 @@ def _bound(sign: ast.operator, left: Any, right: Any) -> None:
 
 
 def decode_json_calls(result: Any) -> list[dict[str, Any]]:
-    """Decode a function-calling model's answer for comparison: the first name of each item, its JSON."""
+    """Decode a function-calling model's answer for comparison: the first name of each item, its arguments."""
     try:
         decoded = []
         for item in result:
             name = next(iter(item.keys()))
-            decoded.append({name: load_json(item[name])})
+            value = item[name]
+            decoded.append({name: value if isinstance(value, dict) else load_json(value)})
         return decoded
     except (AttributeError, TypeError, KeyError, StopIteration) as error:
         raise NotACall(f"{type(error).__name__}: {error}") from error

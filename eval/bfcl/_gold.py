@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import json
 from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 from _calls import parse_trusted_calls
 
 
-def response(category: str, question: dict[str, Any], answer: dict[str, Any] | None) -> Any:
-    """The output that the answer key asks for."""
+def response(category: str, key: str, question: dict[str, Any], answer: dict[str, Any] | None) -> Any:
+    """The output that the answer key asks for; text where the item asks for one of the prompt formats."""
     if "relevance" in category:
         return [] if "irrelevance" in category else [{question["function"][0]["name"]: "{}"}]
     assert answer is not None
@@ -27,16 +28,47 @@ def response(category: str, question: dict[str, Any], answer: dict[str, Any] | N
     for call in truth:
         ((name, allowed),) = call.items()
         arguments = {}
-        for key, values in allowed.items():
+        for parameter, values in allowed.items():
             stated = [item for item in values if item != ""]
-            if key not in types[name]:
+            if parameter not in types[name]:
                 continue  # an answer key that names a parameter its function does not have
-            if not stated and key in required[name]:
-                arguments[key] = ""
+            if not stated and parameter in required[name]:
+                arguments[parameter] = ""
             elif stated:
-                arguments[key] = _write(stated[0], types[name][key], language)
-        calls.append({name: json.dumps(arguments)})
-    return calls
+                arguments[parameter] = _write(stated[0], types[name][parameter], language)
+        calls.append((name, arguments))
+    if category == "format_sensitivity":
+        return _formatted(calls, key.split(":")[1])
+    return [{name: json.dumps(arguments)} for name, arguments in calls]
+
+
+def _formatted(calls: list[tuple[str, dict[str, Any]]], config: str) -> str:
+    chosen = dict(part.split("=") for part in config.split("&"))
+    if chosen["ret_fmt"] == "python":
+        written = [
+            f"{name}({', '.join(f'{key}={value!r}' for key, value in given.items())})"
+            for name, given in calls
+        ]
+        text = f"[{', '.join(written)}]"
+    elif chosen["ret_fmt"] == "json":
+        text = json.dumps([{"function": name, "parameters": given} for name, given in calls])
+    else:
+        verbose = chosen["ret_fmt"] == "verbose_xml"
+        inner = "".join(
+            f"<function name={quoteattr(name)}>{''.join(_xml(key, value, verbose) for key, value in given.items())}</function>"
+            for name, given in calls
+        )
+        text = f"<functions>{inner}</functions>"
+    return f"<TOOLCALL>{text}</TOOLCALL>" if chosen["tool_call_tag"] == "True" else text
+
+
+_XML_TYPES = {str: "string", bool: "boolean", int: "integer", float: "float", list: "array", dict: "dict"}
+
+
+def _xml(key: str, value: Any, verbose: bool) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    head = f"<param name={quoteattr(key)} type={quoteattr(_XML_TYPES.get(type(value), 'null'))}"
+    return f"{head} value={quoteattr(text)}/>" if verbose else f"{head}>{escape(text)}</param>"
 
 
 def _step(turn: list[str], classes: list[str]) -> list[dict[str, str]]:

@@ -47,12 +47,17 @@ from _calls import (  # noqa: E402
     decode_text,
     executable_json_calls,
     executable_text_calls,
+    parse_calls,
 )
-from bfcl_eval.constants.enums import Language  # noqa: E402
+from bfcl_eval.constants.enums import Language, ReturnFormat  # noqa: E402
 from bfcl_eval.eval_checker.agentic_eval.agentic_checker import agentic_checker  # noqa: E402
 from bfcl_eval.eval_checker.ast_eval.ast_checker import ast_checker  # noqa: E402
 from bfcl_eval.eval_checker.multi_turn_eval import multi_turn_checker as multi_turn  # noqa: E402
-from bfcl_eval.utils import is_empty_output, is_function_calling_format_output  # noqa: E402
+from bfcl_eval.utils import (  # noqa: E402
+    get_all_format_sensitivity_configs,
+    is_empty_output,
+    is_function_calling_format_output,
+)
 
 multi_turn.execute_multi_turn_func_call = _executor.execute
 
@@ -87,6 +92,8 @@ def _lines(path: Path, rename: Callable[[str], str] = str) -> dict[str, bytes]:
 
 def _load(category: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
     """The questions and the answers of a category by id; an answer follows its question's position."""
+    if category == "format_sensitivity":
+        return _load_formats()
     if category not in _raw:
         file = "memory" if category.startswith("memory") else category
         file = "web_search" if category.startswith("web_search") else file
@@ -103,6 +110,22 @@ def _load(category: str) -> tuple[dict[str, bytes], dict[str, bytes]]:
     return _raw[category]
 
 
+def _load_formats() -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """Items of other categories, once for each of the 26 prompt formats."""
+    if "format_sensitivity" not in _raw:
+        chosen = json.loads((_DATA / "BFCL_v4_format_sensitivity.json").read_bytes())
+        questions: dict[str, bytes] = {}
+        answers: dict[str, bytes] = {}
+        for category, listed in chosen.items():
+            wanted, loaded = set(listed), _load(category)
+            for key in (key for key in loaded[0] if key in wanted):
+                for config in get_all_format_sensitivity_configs():
+                    name = f"format_sensitivity_{len(questions)}:{config}:{key}"
+                    questions[name], answers[name] = loaded[0][key], loaded[1][key]
+        _raw["format_sensitivity"] = (questions, answers)
+    return _raw["format_sensitivity"]
+
+
 def ids(category: str) -> list[str]:
     """The ids of a category's items, in the benchmark's order."""
     return list(_load(category)[0])
@@ -114,7 +137,9 @@ def gold(category: str) -> list[list[Any]]:
     return [
         [
             key,
-            _gold.response(category, json.loads(line), json.loads(answers[key]) if key in answers else None),
+            _gold.response(
+                category, key, json.loads(line), json.loads(answers[key]) if key in answers else None
+            ),
         ]
         for key, line in questions.items()
     ]
@@ -167,6 +192,9 @@ def _verdict(
         return _judge_multi_turn(category, output, question, answer, calls)
     if category.startswith(("memory", "web_search")):
         return _judge_agentic(output, answer, calls)
+    if category == "format_sensitivity":
+        _, calls, category = key.split(":")
+        names = "dotted"
     return _judge_calls(category, output, question["function"], answer, calls, names)
 
 
@@ -209,6 +237,8 @@ def _decode(output: Any, calls: str, language: str) -> Any:
         return decode_json_calls(output)
     if not isinstance(output, str):
         raise NotACall(f"the output is {type(output).__name__}, not text")
+    if calls != "text":
+        return _decode_format(output, calls)
     if language == "python":
         return decode_text(output)
     from bfcl_eval.model_handler.parser.java_parser import parse_java_function_call
@@ -217,6 +247,24 @@ def _decode(output: Any, calls: str, language: str) -> Any:
     parse = parse_java_function_call if language == "java" else parse_javascript_function_call
     try:
         return parse(bracketed(output)[1:-1])
+    except Exception as error:  # whatever the parsers raise, bfcl-eval counts it as undecodable
+        raise NotACall(str(error)) from error
+
+
+def _decode_format(output: str, config: str) -> Any:
+    """Decode what one of the 26 prompt formats asks for; as bfcl-eval, with our reading of Python's syntax."""
+    from bfcl_eval.model_handler.utils import ast_parse, parse_prompt_variation_params
+
+    written, tagged, *_ = parse_prompt_variation_params(config)
+    text = bracketed(output)
+    if tagged:
+        if (match := re.search(r"<TOOLCALL>(.*?)</TOOLCALL>", text, re.DOTALL)) is None:
+            raise NotACall("no <TOOLCALL> tag")
+        text = match.group(1).strip()
+    if written == "python":
+        return parse_calls(text)
+    try:
+        return ast_parse(text, ReturnFormat(written))
     except Exception as error:  # whatever the parsers raise, bfcl-eval counts it as undecodable
         raise NotACall(str(error)) from error
 
@@ -276,8 +324,8 @@ def naming(request: dict[str, Any]) -> tuple[int, int]:
     dotted = underscored = 0
     for key, output, given in request["items"]:
         try:
-            used = {name for item in output for name in item}
-        except TypeError:
+            used = {name for item in _decode(output, request["calls"], "python") for name in item}
+        except NotACall:
             continue
         question, _ = _entry(request["category"], key, given)
         known = {function["name"] for function in question["function"] if "." in function["name"]}

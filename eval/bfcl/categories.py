@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "AGENTIC",
     "COUNTS",
+    "FORMATS",
     "LIVE",
     "LIVE_AST",
     "MULTI_TURN",
@@ -12,6 +13,8 @@ __all__ = [
     "REVISION",
     "SIMPLE",
     "categories_of",
+    "current_id",
+    "current_name",
 ]
 
 REVISION = "the questions of bfcl-eval 2026.3.23 (v4's: 16 live relevance and 884 live irrelevance items)"
@@ -21,6 +24,7 @@ NON_LIVE = (*SIMPLE, "multiple", "parallel", "parallel_multiple", "irrelevance")
 LIVE_AST = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
 LIVE = (*LIVE_AST, "live_irrelevance", "live_relevance")
 MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
+FORMATS = ("format_sensitivity",)  # 200 items in 26 prompt formats each; in no overall value
 AGENTIC = ("web_search_base", "web_search_no_snippet", "memory_kv", "memory_vector", "memory_rec_sum")
 
 # Items by category, for the weights of the formulas where a category was not run or was limited.
@@ -29,6 +33,7 @@ COUNTS = {
     "parallel_multiple": 200, "irrelevance": 240, "live_simple": 258, "live_multiple": 1053, "live_parallel": 16,
     "live_parallel_multiple": 24, "live_irrelevance": 884, "live_relevance": 16,
     **dict.fromkeys(MULTI_TURN, 200), **dict.fromkeys(AGENTIC[:2], 100), **dict.fromkeys(AGENTIC[2:], 155),
+    "format_sensitivity": 5200,
 }  # fmt: skip
 
 # What older files call a category.
@@ -45,7 +50,13 @@ _OLD_NAMES = {
 
 def categories_of(suite: str) -> tuple[str, ...]:
     """The categories that a suite scores, in its order."""
-    return NON_LIVE + LIVE + MULTI_TURN + (AGENTIC if suite == "bfcl-v4" else ())
+    return NON_LIVE + LIVE + MULTI_TURN + (AGENTIC + FORMATS if suite == "bfcl-v4" else ())
+
+
+def current_id(key: str) -> str:
+    """The id today of an item of version 3 ("simple_7" is "simple_python_7")."""
+    prefix, _, number = key.rpartition("_")
+    return f"{_OLD_NAMES[prefix]}_{number}" if prefix in ("simple", "java", "javascript") else key
 
 
 def current_name(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from planarena.errors import UserError
 from planarena.eval.bfcl.categories import current_name
 from planarena.eval.responses import read_rows
-from planarena.eval.tagged import tagged_calls
+from planarena.eval.tagged import all_tagged_calls
 
 __all__ = ["detect_calls", "read_questions", "to_structure"]
 
@@ -45,7 +45,7 @@ def _untag(value: Any) -> Any:
     if isinstance(value, list):
         return [_untag(item) for item in value]
     if isinstance(value, str) and "<tool_call>" in value:
-        return [{call["name"]: json.dumps(call["arguments"])} for call in tagged_calls(value)]
+        return [{call["name"]: json.dumps(call["arguments"])} for call in all_tagged_calls(value)]
     if isinstance(value, dict) and set(value) == {"name", "arguments"}:
         arguments = value["arguments"]
         return {str(value["name"]): arguments if isinstance(arguments, str) else json.dumps(arguments)}

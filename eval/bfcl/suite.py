@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import statistics
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -13,7 +14,7 @@ from planarena import managed
 from planarena.environments.sandbox import Limits
 from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
 from planarena.errors import UserError
-from planarena.eval.bfcl.categories import COUNTS, REVISION, categories_of
+from planarena.eval.bfcl.categories import COUNTS, FORMATS, REVISION, categories_of, current_id
 from planarena.eval.bfcl.formulas import FORMULAS, columns, overall
 from planarena.eval.bfcl.outputs import detect_calls, read_questions, to_structure
 from planarena.eval.config import EvalConfig
@@ -28,6 +29,7 @@ _LIMITS = Limits(memory_bytes=2 << 30, scratch_bytes=32 << 20, file_bytes=8 << 2
 _NOT_RUN = {
     "web_search_base": "needs a search key and the internet to generate; give outputs to have them scored",
     "web_search_no_snippet": "needs a search key and the internet to generate; give outputs to have them scored",
+    "format_sensitivity": "no outputs were given; it counts in no overall value",
     "memory_vector": "needs model weights to generate; give outputs to have them scored",
 }
 _CHUNK = 25  # of items that execute, so that one that hangs holds up few
@@ -180,7 +182,10 @@ class _Plan:
     ) -> None:
         self.suite, self.config, self.custom = suite, config, custom
         self.categories = tuple(custom) if custom is not None else categories_of(suite)
-        self.outputs: dict[str, list[Response]] = {} if responses is None else responses.by_id
+        self.outputs: dict[str, list[Response]] = {}
+        if responses is not None:
+            rename = current_id if custom is None else str
+            self.outputs = {rename(key): listed for key, listed in responses.by_id.items()}
         self.items: dict[str, list[str]] = {}
         self.given: dict[str, dict[str, Any]] = {}
         if custom is not None:
@@ -206,9 +211,7 @@ class _Plan:
             self.calls = detect_calls(readable)
         self.names = config.names
         if self.names == "auto":
-            self.names = (
-                self._detect_names(pool) if self.calls == "json" and responses is not None else "dotted"
-            )
+            self.names = self._detect_names(pool) if responses is not None else "dotted"
         self.answers: dict[tuple[str, int], list[Any]] = {}
 
     def _detect_names(self, pool: _Pool) -> str:
@@ -221,7 +224,7 @@ class _Plan:
                     for key in self.items[category][:200]
                     if key in self.outputs and not self.outputs[key][0].problem
                 ]
-                asked.append(("naming", {"category": category, "items": listed}))
+                asked.append(("naming", {"category": category, "items": listed, "calls": self.calls}))
         counts = pool.map(asked, lambda _: None)
         dotted, underscored = (sum(pair[side] for pair in counts) for side in (0, 1))
         return "underscored" if underscored > dotted else "dotted"
@@ -280,8 +283,8 @@ class _Plan:
         notes = [f'outputs were read as "{self.calls}" calls, with function names {self.names}']
         if self.config.limit is not None:
             notes.append(f"limited to the first {self.config.limit} items of each category")
-        if self.suite == "bfcl-v4":
-            notes.append("format_sensitivity does not count in any overall value and is not scored")
+        if formatted := [item for item in verdicts if item.category in FORMATS]:
+            notes.append(_format_note(formatted))
         headline = "v3" if self.suite == "bfcl-v3" else "v4"
         names = [headline, *(name for name in FORMULAS if name != headline)]
         return finish(
@@ -296,3 +299,16 @@ class _Plan:
             sandbox=kind,
             outputs=self.outputs,
         )
+
+
+def _format_note(verdicts: list[Verdict]) -> str:
+    """The spread of accuracy over prompt formats, which bfcl-eval prints beside the overall value."""
+    by_format: dict[str, list[bool]] = {}
+    for verdict in verdicts:
+        by_format.setdefault(verdict.id.split(":")[1], []).append(verdict.correct)
+    shares = [100 * sum(listed) / len(listed) for listed in by_format.values()]
+    deviation = statistics.stdev(shares) if len(shares) > 1 else 0.0
+    return (
+        f"format_sensitivity counts in no overall value: {len(shares)} formats, maximum delta "
+        f"{max(shares) - min(shares):.2f} points, standard deviation {deviation:.2f} points"
+    )

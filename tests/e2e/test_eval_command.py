@@ -118,6 +118,29 @@ def test_outputs_of_another_benchmark_are_an_error(questions: Path, tmp_path: Pa
     assert "none of the 1 outputs is of an item of mmlu-pro, such as '100'" in done.stderr
 
 
+def test_bfcl_says_what_was_not_run(tmp_path: Path) -> None:
+    if sandbox.missing() is not None:
+        pytest.skip(f"no sandbox here: {sandbox.missing()}")
+    text = '<think>base times height</think><tool_call>{"name": "calculate_triangle_area", "arguments": %s}</tool_call>'
+    # The id is version 3's; the second output is one of an item that the limit leaves out.
+    rows = [
+        {"id": "simple_0", "response": text % '{"base": 10, "height": 5}'},
+        {"id": "simple_9", "response": ""},
+    ]
+    source = tmp_path / "o.jsonl"
+    source.write_text("\n".join(json.dumps(row) for row in rows))
+    done = planarena("eval", "bfcl-v4", "--out", tmp_path / "run", "--responses", source, "--limit", "1")
+    assert done.returncode == 0, done.stderr
+    assert "simple_python           100.00 %  1 of 1" in done.stdout
+    assert "web_search_base         not run: needs a search key and the internet to generate" in done.stdout
+    assert "memory_vector           not run: needs model weights to generate" in done.stdout
+    assert "multi_turn_base         not run: no outputs were given" in done.stdout
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert run["reading"]["bfcl-v4"]["unknown_items"] == 1
+    overall = json.loads((tmp_path / "run" / "scores.json").read_text())["suites"]["bfcl-v4"]["overall"]
+    assert "multi_turn_base" in next(value for value in overall if value["name"] == "v3")["not_run"]
+
+
 def test_an_interrupted_evaluation_leaves_no_worker_and_is_run_again(tmp_path: Path) -> None:
     if sandbox.missing() is not None:
         pytest.skip(f"no sandbox here: {sandbox.missing()}")

@@ -134,7 +134,12 @@ def test_the_ground_truth_scores_one(tmp_path: Path) -> None:
     # No output can satisfy these seven: their answer keys contradict their own functions (a required parameter
     # that the key leaves out, an element of a Java list that bfcl-eval reads as text, a text where a list of
     # texts is meant).
-    assert {item.id for item in result.verdicts if not item.correct} == {
+    wrong = {item.id for item in result.verdicts if not item.correct}
+    formatted = {key for key in wrong if key.startswith("format_sensitivity")}
+    # bfcl-eval cuts a JSON answer at the first bracket that looks like its end, and this one's lists hold two.
+    assert len(formatted) == 6
+    assert all("ret_fmt=json" in key and key.endswith(":simple_python_96") for key in formatted)
+    assert wrong - formatted == {
         "simple_java_36",
         "simple_java_64",
         "simple_java_65",

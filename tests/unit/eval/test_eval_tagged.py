@@ -7,8 +7,9 @@ import json
 import pytest
 
 from planarena.eval.api_bank import match
+from planarena.eval.bfcl.categories import current_id
 from planarena.eval.bfcl.outputs import detect_calls, to_structure
-from planarena.eval.tagged import tagged_calls
+from planarena.eval.tagged import all_tagged_calls, tagged_calls
 
 GOLD = [{"name": "Add", "parameters": {"a": 1}}]
 
@@ -46,6 +47,34 @@ def test_hostile_text_holds_no_call() -> None:
     assert tagged_calls("<tool_call>" + "x" * 2_000_000) == []
     assert tagged_calls('<tool_call>{"name": 1}\n{"name": "f", "parameters": 3}\n7\nnull') == []
     assert match(7, GOLD)[0] is False
+
+
+def test_every_block_counts_for_bfcl_and_tags_inside_strings_are_text() -> None:
+    one, two = (
+        '{"name": "f", "arguments": {"x": "</tool_call><tool_call>"}}',
+        '{"name": "g", "arguments": {}}',
+    )
+    wanted = [{"name": "f", "arguments": {"x": "</tool_call><tool_call>"}}, {"name": "g", "arguments": {}}]
+    for text in (
+        f"<tool_call>\n{one}\n</tool_call>\n<tool_call>\n{two}\n</tool_call>",
+        f"<tool_call>\n{one}\n{two}\n</tool_call>",
+        f"<tool_call>[{one}, {two}]",
+        f"<think><tool_call>{two}</tool_call></think><tool_call>{one}; {two}</tool_call>",
+        f"<tool_call>nonsense</tool_call> <tool_call>{one}{two} trailing</tool_call>",
+    ):
+        assert all_tagged_calls(text) == wanted, text
+    assert all_tagged_calls("<tool_call>" * 50_000) == []
+    assert all_tagged_calls("<tool_call>" + "[" * 100_000) == []
+
+
+def test_items_of_version_3_have_their_names_of_today() -> None:
+    assert [current_id(key) for key in ("simple_7", "java_0", "javascript_3")] == [
+        "simple_python_7",
+        "simple_java_0",
+        "simple_javascript_3",
+    ]
+    for key in ("simple_python_7", "live_simple_0-0-0", "multi_turn_base_1", "simple", "multiple_3"):
+        assert current_id(key) == key
 
 
 def test_tagged_text_becomes_function_calls_at_any_depth() -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from planarena import Run
 
 # Read when the libraries are first imported, so they are set before any test module is.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -31,3 +35,80 @@ def shared(root: Path) -> Path:
     if not folder.is_dir():
         pytest.skip("no ../shared beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def built_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A real build: 60 gold trajectories over three domains in three shards. Tests only read it."""
+    from planarena import BuildConfig, build
+    from planarena.config import ExecutionConfig
+
+    return build(
+        BuildConfig(
+            out=str(tmp_path_factory.mktemp("built") / "run"),
+            trajectories=60,
+            chunk_scenarios=2,
+            sources=("builtin:email", "builtin:files", "builtin:travel"),
+            execution=ExecutionConfig(workers=1),
+        )
+    )
+
+
+# What a tool's author, a model or a person could put where people read it.
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'`&amp; \x1b[31m\x07\x9b2J\u202e"
+    " [bold red]rich[/bold red] [/] |cell| --> ]]> {{x}} \\"
+)
+
+
+@pytest.fixture(scope="session")
+def hostile_run(built_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The built run with `HOSTILE` added to every text in its tables and to every name in run.json."""
+    import msgspec
+
+    from planarena import Run
+    from planarena.records import read_rows, write_shard
+    from planarena.records.tables import TABLES, json_columns
+
+    root = tmp_path_factory.mktemp("hostile") / "run"
+    kept = {"kind", "source", "status", "split", "effects", "state_before", "state_after", "canonical"}
+
+    def poison(value: Any) -> Any:
+        if isinstance(value, str):
+            return value + HOSTILE
+        if isinstance(value, list):
+            return [poison(item) for item in value]
+        return {key: poison(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+    for table, (kind, _) in TABLES.items():
+        for path in built_run.shards(table):
+            rows = []
+            for row in read_rows(path, table):
+                changed: dict[str, Any] = {}
+                for name, value in msgspec.structs.asdict(row).items():
+                    if name in {"tool_ids", "bindings", "bound_from", "input_schema"} | kept:
+                        continue
+                    if name in json_columns(kind):
+                        changed[name] = msgspec.json.encode(poison(msgspec.json.decode(value))).decode()
+                    elif isinstance(value, str) and not name.endswith(("_id", "_hash")):
+                        changed[name] = value + HOSTILE
+                rows.append(msgspec.structs.replace(row, **changed))
+            write_shard(root, table, path.stem, rows)
+    info = dict(built_run.info)
+    info["counts"] = {
+        name: {key + HOSTILE: number for key, number in value.items()} if isinstance(value, dict) else value
+        for name, value in info["counts"].items()
+    }
+    info |= {
+        "stop_reason": HOSTILE,
+        "config": poison(info["config"]),
+        "quarantined": [{"scenario": 3, "error": HOSTILE}],
+    }
+    (root / "run.json").write_bytes(msgspec.json.encode(info))
+    return Run.open(root)
+
+
+@pytest.fixture(scope="session")
+def hostile() -> str:
+    """The text that `hostile_run` holds everywhere."""
+    return HOSTILE

@@ -108,7 +108,9 @@ def _as_data(trajectory: JoinedTrajectory) -> dict[str, Any]:
         "scenario_id": scenario.scenario_id,
         "title": scenario.title,
         "split": scenario.split,
+        "category": trajectory.task.category,
         "context": trajectory.context,
+        "said_before": list(trajectory.said_before),
         "turns": list(trajectory.turns),
         "expression": trajectory.task.expression,
         "over_serialised": trajectory.task.over_serialised,
@@ -117,6 +119,7 @@ def _as_data(trajectory: JoinedTrajectory) -> dict[str, Any]:
             {
                 "step": action.number,
                 "group": action.group,
+                "turn": action.turn,
                 "tool": action.tool.wire_name,
                 "plan": action.plan,
                 "arguments": action.arguments,
@@ -131,7 +134,7 @@ def _as_data(trajectory: JoinedTrajectory) -> dict[str, Any]:
             for action in trajectory.actions
         ],
         "order_edges": [edge._asdict() for edge in trajectory.order_edges],
-        "response": row.response,
+        "responses": list(trajectory.responses),
         "goal": trajectory.goal,
     }
 
@@ -145,25 +148,30 @@ def _tree(trajectory: JoinedTrajectory) -> Tree:
     facts += [
         f"{kind} execution" for kind in sorted({action.execution_kind for action in trajectory.actions})
     ]
+    facts += [task.category] if task.category != "call" else []
     facts += [scenario.split, *(["over-serialised"] if task.over_serialised else [])]
     root = Tree(Text(plain(f"{row.trajectory_id}  {' · '.join(facts)}"), "bold"))
     root.add(_labelled("scenario", f"{scenario.title}: {scenario.description}"))
     root.add(
         _labelled("context", "; ".join(f"{k}: {_short(v)}" for k, v in sorted(trajectory.context.items())))
     )
-    for turn in trajectory.turns:
-        root.add(_labelled("query", turn))
+    for said in trajectory.said_before:
+        root.add(_labelled("said before", said))
     root.add(_labelled("expression", task.expression))
     plan = root.add(_labelled("plan", ""))
     for line in row.plan.splitlines():
         plan.add(Text(plain(line)))
-    for number, (_, members) in enumerate(groupby(trajectory.actions, key=lambda action: action.group), 1):
-        turn_actions = list(members)
-        together = f", {len(turn_actions)} calls in parallel" if len(turn_actions) > 1 else ""
-        branch = root.add(Text(f"turn {number}{together}", "bold"))
-        for action in turn_actions:
-            _add_step(branch, action, trajectory)
-    root.add(_labelled("response", row.response))
+    for place, said in enumerate(trajectory.turns):
+        root.add(_labelled("query", said))
+        asked = [action for action in trajectory.actions if action.turn == place]
+        for number, members in groupby(asked, key=lambda action: action.group):
+            calls = list(members)
+            together = f", {len(calls)} calls in parallel" if len(calls) > 1 else ""
+            branch = root.add(Text(f"group {number + 1}{together}", "bold"))
+            for action in calls:
+                _add_step(branch, action, trajectory)
+        if place < len(trajectory.responses):
+            root.add(_labelled("response", trajectory.responses[place]))
     return root
 
 

@@ -24,6 +24,12 @@ _SIZES = (
     (10**7, "1M<n<10M"),
 )
 
+# SPDX ids (in small letters) that Hugging Face knows by the same name; all else is "other".
+_LICENCES = (
+    "apache-2.0 mit bsd-2-clause bsd-3-clause cc0-1.0 cc-by-4.0 cc-by-sa-4.0 cc-by-nc-4.0 isc mpl-2.0 "
+    "lgpl-3.0 gpl-3.0 agpl-3.0 unlicense zlib odbl"
+).split()
+
 _TABLES = {
     "trajectories": "plan, response, kind and length of each trajectory",
     "steps": "the calls, step by step, with the source of every bound value",
@@ -107,7 +113,7 @@ def render_header(run: Run, configs: Sequence[Mapping[str, Any]]) -> str:
     import yaml
 
     licences = sorted(_tool_facts(run)["licence"])
-    one = licences[0].lower() if len(licences) == 1 and licences[0] != "unknown" else "other"
+    one = licences[0].lower() if len(licences) == 1 and licences[0].lower() in _LICENCES else "other"
     fields: dict[str, Any] = {
         "license": one,
         **({"license_name": "see-licences-below"} if one == "other" else {}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -92,8 +92,9 @@ class OutputFolder:
         marker.replace(self.path / MARKER)
         for name in set(self._earlier) - {path.as_posix() for path in files}:
             # The list is read from a file that anybody can write: nothing outside the folder is touched.
-            if ".." not in PurePosixPath(name).parts and not PurePosixPath(name).is_absolute():
-                (self.path / name).unlink(missing_ok=True)
+            old = self.path / name
+            if old.is_file() and old.resolve().is_relative_to(self.path.resolve()):
+                old.unlink()
         for path in files:
             target = self.path / path
             target.parent.mkdir(parents=True, exist_ok=True)

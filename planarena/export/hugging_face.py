@@ -20,9 +20,10 @@ from planarena.export.folder import OutputFolder
 from planarena.export.messages import render_messages, render_tool
 from planarena.export.options import ExportOptions
 from planarena.export.trajectories import JoinedTrajectory
+from planarena.quality.splits import SPLITS
 from planarena.records import Run, canonical_json
 
-__all__ = ["COLUMNS", "write_hugging_face"]
+__all__ = ["COLUMNS", "order_splits", "write_hugging_face"]
 
 # Column -> what `datasets` takes it for.
 COLUMNS = {
@@ -34,6 +35,7 @@ COLUMNS = {
     "scenario_id": "string",
     "execution_kind": "string",
     "licence": "string",
+    "category": "string",
     "n_actions": "int64",
     "expression": "string",
     "context": "json",
@@ -65,15 +67,18 @@ def write_hugging_face(
                 writers[split] = stack.enter_context(_SplitWriter(folder, split))
             writers[split].add(_row(trajectory, options))
             progress(done)
-    rows = {split: writers[split].rows for split in sorted(writers, key=_split_order)}
+    rows = order_splits({split: writer.rows for split, writer in writers.items()})
     if rows:
         folder.new_file("README.md").write_text(_card(run, rows), encoding="utf-8")
     return rows
 
 
-def _split_order(split: str) -> tuple[int, str]:
-    known = ("train", "validation", "test")
-    return (known.index(split) if split in known else len(known), split)
+def order_splits(rows: dict[str, int]) -> dict[str, int]:
+    """Return rows by split in the usual order of splits."""
+    known = [name for name, _ in SPLITS]
+    return dict(
+        sorted(rows.items(), key=lambda pair: (known.index(pair[0]) if pair[0] in known else 9, pair[0]))
+    )
 
 
 def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]:
@@ -85,11 +90,13 @@ def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]
         "split": trajectory.scenario.split,
         "domain": trajectory.scenario.domain,
         "scenario_id": trajectory.scenario.scenario_id,
-        "execution_kind": "+".join(sorted({action.execution_kind for action in trajectory.actions})),
+        "execution_kind": "+".join(sorted({action.execution_kind for action in trajectory.actions}))
+        or "none",
         "licence": "+".join(sorted({tool.licence for tool in trajectory.tools})),
+        "category": trajectory.task.category,
         "n_actions": row.n_actions,
         "expression": trajectory.task.expression,
-        "context": trajectory.scenario.context,
+        "context": canonical_json({**trajectory.context, **_said_before(trajectory)}),
         "query": "\n\n".join(trajectory.turns),
         "tools": canonical_json([render_tool(tool) for tool in trajectory.tools]),
         "messages": [
@@ -101,6 +108,7 @@ def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]
                 {
                     "step": action.number,
                     "group": action.group,
+                    "turn": action.turn,
                     "tool": action.tool.wire_name,
                     "plan": action.plan,
                     "arguments": action.arguments,
@@ -118,6 +126,10 @@ def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]
         "response": row.response,
         "goal": trajectory.task.goal,
     }
+
+
+def _said_before(trajectory: JoinedTrajectory) -> dict[str, Any]:
+    return {"said_before": list(trajectory.said_before)} if trajectory.said_before else {}
 
 
 class _SplitWriter:

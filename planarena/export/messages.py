@@ -46,40 +46,49 @@ def render_messages(
         Messages with string values only; call ids are call_0, call_1, ... in the order of the steps.
 
     Raises:
-        RunError: The trajectory has several user turns, and does not say which calls answer which.
+        RunError: There are not as many answers as user turns.
     """
-    if len(trajectory.turns) != 1:
+    if len(trajectory.turns) != len(trajectory.responses):
         raise RunError(
-            f"the trajectory {trajectory.row.trajectory_id} has {len(trajectory.turns)} user turns",
-            fix="chat messages can be written of trajectories with one",
+            f"the trajectory {trajectory.row.trajectory_id} has {len(trajectory.turns)} user turns and "
+            f"{len(trajectory.responses)} answers",
+            fix="build the run again",
         )
-    opening = "\n\n".join(filter(None, (system, _render_context(trajectory.context) if context else "")))
+    opening = "\n\n".join(filter(None, (system, _render_context(trajectory) if context else "")))
     messages: list[dict[str, Any]] = [{"role": "system", "content": opening}] if opening else []
-    messages.append({"role": "user", "content": trajectory.turns[0]})
-    for turn in _turns(trajectory.actions, one_call_per_turn):
-        messages.append({"role": "assistant", "content": None, "tool_calls": list(map(_call, turn))})
-        messages += [
-            {"role": "tool", "tool_call_id": _call_id(action), "content": canonical_json(action.observation)}
-            for action in turn
-        ]
-    if trajectory.row.response:
-        messages.append({"role": "assistant", "content": trajectory.row.response})
+    for place, (said, response) in enumerate(zip(trajectory.turns, trajectory.responses, strict=True)):
+        messages.append({"role": "user", "content": said})
+        asked = [action for action in trajectory.actions if action.turn == place]
+        for calls in _together(asked, one_call_per_turn):
+            messages.append({"role": "assistant", "content": None, "tool_calls": list(map(_call, calls))})
+            messages += [
+                {
+                    "role": "tool",
+                    "tool_call_id": _call_id(action),
+                    "content": canonical_json(action.observation),
+                }
+                for action in calls
+            ]
+        if response:
+            messages.append({"role": "assistant", "content": response})
     return messages
 
 
-def _render_context(context: dict[str, Any]) -> str:
+def _render_context(trajectory: JoinedTrajectory) -> str:
     lines = [
         f"- {name}: {value if isinstance(value, str) else canonical_json(value)}"
-        for name, value in sorted(context.items())
+        for name, value in sorted(trajectory.context.items())
     ]
+    lines += [f"- the user said before: {said}" for said in trajectory.said_before]
     return "\n".join(["Context:", *lines]) if lines else ""
 
 
-def _turns(actions: Sequence[Action], one_call_per_turn: bool) -> Iterator[list[Action]]:
-    for _, turn in groupby(
+def _together(actions: Sequence[Action], one_call_per_turn: bool) -> Iterator[list[Action]]:
+    """Yield the calls of each assistant turn."""
+    for _, calls in groupby(
         actions, key=lambda action: (action.group, action.number if one_call_per_turn else 0)
     ):
-        yield list(turn)
+        yield list(calls)
 
 
 def _call_id(action: Action) -> str:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any, BinaryIO
 
 from planarena.export.folder import OutputFolder
+from planarena.export.hugging_face import order_splits
 from planarena.export.messages import render_messages, render_tool
 from planarena.export.options import ExportOptions
 from planarena.export.trajectories import JoinedTrajectory
@@ -33,7 +34,7 @@ def write_openai_chat(
             files[split].write(canonical_bytes(_line(trajectory, options)) + b"\n")
             rows[split] = rows.get(split, 0) + 1
             progress(done)
-    return dict(sorted(rows.items()))
+    return order_splits(rows)
 
 
 def _line(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def _line(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any
             "kind": trajectory.row.kind,
             "scenario_id": trajectory.scenario.scenario_id,
             "domain": trajectory.scenario.domain,
+            "category": trajectory.task.category,
             "plan": trajectory.row.plan,
         },
     }

@@ -28,7 +28,8 @@ class Action(NamedTuple):
 
     Attributes:
         number: From 0.
-        group: Steps of one group may be called in one turn.
+        group: Steps of one group may be called together.
+        turn: The user's turn that asks for it, from 0.
         tool: What is called.
         plan: A line of plan.
         arguments: Of the call.
@@ -40,6 +41,7 @@ class Action(NamedTuple):
 
     number: int
     group: int
+    turn: int
     tool: ToolRow
     plan: str
     arguments: dict[str, Any]
@@ -65,8 +67,10 @@ class JoinedTrajectory(NamedTuple):
         task: What it solves.
         scenario: Where it happens.
         turns: The user's messages.
-        tools: All tools that the scenario offers, in its order.
-        actions: In order.
+        said_before: What the user had said before, beyond the scenario's context.
+        tools: The tools on offer, in the scenario's order, without those that the task withholds.
+        actions: In order; none where no call is right.
+        responses: The assistant's answer to each user turn.
         order_edges: The order edges of the task; none for a trajectory that is not gold.
         grounded: Where a value that no step gives is stated: `{"STEP/ARGUMENT": "query" or "context"}`.
     """
@@ -75,8 +79,10 @@ class JoinedTrajectory(NamedTuple):
     task: TaskRow
     scenario: ScenarioRow
     turns: tuple[str, ...]
+    said_before: tuple[str, ...]
     tools: tuple[ToolRow, ...]
     actions: tuple[Action, ...]
+    responses: tuple[str, ...]
     order_edges: tuple[OrderEdge, ...]
     grounded: dict[str, str]
 
@@ -183,8 +189,14 @@ def _join_shard(
                 task=task,
                 scenario=scenario,
                 turns=decode(query.turns, type=tuple[str, ...]),
-                tools=tuple(tools[name] for name in decode(scenario.tool_ids, type=list[str])),
+                said_before=decode(query.context, type=tuple[str, ...]),
+                tools=tuple(
+                    tools[name]
+                    for name in decode(scenario.tool_ids, type=list[str])
+                    if name not in decode(task.withheld_tool_ids, type=list[str])
+                ),
                 actions=actions,
+                responses=(*decode(row.turn_responses, type=tuple[str, ...]), row.response),
                 order_edges=_order_edges(task) if row.kind == "gold" else (),
                 grounded=decode(query.checks, type=dict[str, Any]).get("grounded", {}),
             )
@@ -201,6 +213,7 @@ def _action(step: StepRow, tool: ToolRow, execution: ExecutionRow) -> Action:
     return Action(
         number=step.step,
         group=step.group,
+        turn=step.turn,
         tool=tool,
         plan=step.plan,
         arguments=msgspec.json.decode(step.arguments, type=dict[str, Any]),

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from planarena.errors import UserError
 from planarena.export.escaping import escape_html
 from planarena.records import Run
 from planarena.report.charts import columns, rows
@@ -145,7 +146,10 @@ def _graph_shapes(run: Run) -> Counter[str]:
 
 
 def _shape(dotted: str) -> str:
-    return render(canonical(parse(dotted)), lambda _: "•")
+    try:
+        return render(canonical(parse(dotted)), lambda _: "•")
+    except UserError:
+        return "unreadable"
 
 
 def _licences(run: Run) -> Counter[str]:

@@ -96,8 +96,14 @@ def _candidates(run: Run) -> Iterator[_Candidate]:
 
 def draw_trajectory(trajectory: JoinedTrajectory) -> str:
     """Return a trajectory as a graph in SVG: groups from top to bottom, data edges labelled, order edges dashed."""
+    order = sorted({(action.turn, action.group) for action in trajectory.actions})
     nodes = [
-        Node(action.number, action.group, action.tool.wire_name, action.tool.effects == "read")
+        Node(
+            action.number,
+            order.index((action.turn, action.group)),
+            action.tool.wire_name,
+            action.tool.effects == "read",
+        )
         for action in trajectory.actions
     ]
     edges = [
@@ -117,19 +123,24 @@ def render_example(trajectory: JoinedTrajectory) -> str:
         trajectory.scenario.domain,
         f"{row.n_actions} action{'s' if row.n_actions != 1 else ''}",
         *(f"{kind} execution" for kind in kinds),
+        *([task.category] if task.category != "call" else []),
         *(["over-serialised"] if task.over_serialised else []),
         trajectory.scenario.split,
     ]
     shown = "".join(f"<span>{escape_html(tag)}</span>" for tag in tags)
-    turns = "".join(f"<blockquote>{escape_html(turn)}</blockquote>" for turn in trajectory.turns)
+    talk = "".join(
+        f"<blockquote>{escape_html(said)}</blockquote>"
+        + (f'<p class="plan">{escape_html(response)}</p>' if place + 1 < len(trajectory.turns) else "")
+        for place, (said, response) in enumerate(zip(trajectory.turns, trajectory.responses, strict=False))
+    )
     steps = "".join(_step(action, trajectory) for action in trajectory.actions)
     return (
         f'<article class="card example"><h3>{escape_html(trajectory.scenario.title)}</h3>'
-        f'<div class="tags">{shown}<span><code>{escape_html(row.trajectory_id[:12])}</code></span></div>{turns}'
+        f'<div class="tags">{shown}<span><code>{escape_html(row.trajectory_id[:12])}</code></span></div>{talk}'
         f'<div class="scroll">{draw_trajectory(trajectory)}</div>'
         f'<div class="two"><div><p class="label">Plan</p><p class="plan">{escape_html(row.plan)}</p>'
         f'<p class="label">Answer</p><p class="plan">{escape_html(row.response)}</p>'
-        f"<details><summary>Context and goal</summary>{_json(trajectory.context)}{_json(trajectory.goal)}</details></div>"
+        f"<details><summary>Context and goal</summary>{_json({**trajectory.context, 'said_before': list(trajectory.said_before)})}{_json(trajectory.goal)}</details></div>"
         f'<div><p class="label">Steps</p><ol class="steps">{steps}</ol></div></div></article>'
     )
 

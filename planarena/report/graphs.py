@@ -77,8 +77,10 @@ def draw_graph(nodes: Sequence[Node], edges: Sequence[Edge], title: str) -> str:
         title: What it shows, for screen readers.
 
     Returns:
-        `<svg ...>...</svg>`, in pixels; the same arguments give the same text.
+        `<svg ...>...</svg>`, in pixels; nothing without nodes. The same arguments give the same text.
     """
+    if not nodes:
+        return ""
     drawn = _merge(edges)
     layers, paths = _arrange(nodes, drawn)
     _place(layers)

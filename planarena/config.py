@@ -11,7 +11,15 @@ import msgspec
 
 from planarena.errors import ConfigError
 
-__all__ = ["PRESETS", "BuildConfig", "CompositionConfig", "ExecutionConfig", "load_config", "parse_settings"]
+__all__ = [
+    "PRESETS",
+    "BuildConfig",
+    "CompositionConfig",
+    "ContrastConfig",
+    "ExecutionConfig",
+    "load_config",
+    "parse_settings",
+]
 
 _T = TypeVar("_T")
 
@@ -57,6 +65,39 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         )
 
 
+class ContrastConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Candidates at decision points, and trajectories that go on from a wrong one (paper 000 section 3.3).
+
+    Attributes:
+        candidates: Candidates per decision point besides the gold step [ours].
+        trajectories: Most contrastive trajectories per gold one [ours].
+        outcome_mix: Shares of the outcomes among the candidates that are not right at once [ours].
+    """
+
+    candidates: int = 3
+    trajectories: int = 1
+    outcome_mix: dict[str, float] = msgspec.field(
+        default_factory=lambda: {"diverges": 0.35, "error": 0.3, "inefficient": 0.2, "ungrounded": 0.15}
+    )
+
+    def __post_init__(self) -> None:
+        _require(0 <= self.candidates <= 32, "contrast.candidates", self.candidates, "a number from 0 to 32")
+        _require(
+            0 <= self.trajectories <= 32, "contrast.trajectories", self.trajectories, "a number from 0 to 32"
+        )
+        known = {"diverges", "error", "inefficient", "ungrounded"}
+        good = set(self.outcome_mix) <= known and all(
+            0 <= share < float("inf") for share in self.outcome_mix.values()
+        )
+        good = good and sum(self.outcome_mix.values()) > 0
+        _require(
+            good,
+            "contrast.outcome_mix",
+            self.outcome_mix,
+            f"shares >= 0 of {', '.join(sorted(known))}, not all 0",
+        )
+
+
 class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a build runs; nothing here changes what it makes.
 
@@ -95,6 +136,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         chunk_scenarios: Scenarios in one chunk: the unit of resume and one shard per table.
         seed: Of everything random.
         composition: How atoms become tasks.
+        contrast: Wrong choices and where they lead.
         execution: How the build runs.
     """
 
@@ -105,6 +147,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chunk_scenarios: int = 16
     seed: int = 0
     composition: CompositionConfig = msgspec.field(default_factory=CompositionConfig)
+    contrast: ContrastConfig = msgspec.field(default_factory=ContrastConfig)
     execution: ExecutionConfig = msgspec.field(default_factory=ExecutionConfig)
 
     def __post_init__(self) -> None:

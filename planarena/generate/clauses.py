@@ -118,9 +118,7 @@ class StepWords(NamedTuple):
             elif kind == "result":
                 path = parse_pointer(text)
                 schema = schema_at(self.operation.tool.output_schema, path) or {}
-                out.append(
-                    surface(resolve(self.result, path), schema, voice.manner)
-                )
+                out.append(surface(resolve(self.result, path), schema, voice.manner))
             elif all(part.kind != "argument" or part.text in self.arguments for part in inner):
                 out.append(self._render(inner, voice, said))
         return "".join(out)
@@ -136,6 +134,8 @@ class StepWords(NamedTuple):
                 voice = voice._replace(near=None)
             # What the reference says of the producer's own arguments was said with the producer.
             return producer._render(parse_template(phrases[voice.pick % len(phrases)]), voice, [])
+        if name not in self.arguments:
+            return f"an unspecified {name.replace('_', ' ')}"  # a call that lacks it: only in contrast
         text = surface(self.arguments[name], schema, voice.manner, self.wording.values.get(name))
         said.append(Said(self.number, name, text))
         return text

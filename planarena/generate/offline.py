@@ -10,7 +10,15 @@ from planarena.generate.clauses import Clause, Said, StepWords, Voice
 from planarena.generate.surfaces import MANNERS
 from planarena.tasks.algebra import PARALLEL, SERIAL, Expression, Node
 
-__all__ = ["Utterance", "write_plan", "write_query", "write_response", "write_step_plans"]
+__all__ = [
+    "Utterance",
+    "write_failure",
+    "write_plan",
+    "write_query",
+    "write_response",
+    "write_step_plan",
+    "write_step_plans",
+]
 
 # How a request opens; "?" marks the ones that end with a question mark.
 _OPENERS = (
@@ -154,18 +162,18 @@ def _numbers(numbers: Sequence[int]) -> str:
 _STEP_LEADS = ("Now I {0}.", "Next: {0}.", "I {0} now.", "The next thing to do is to {0}.")
 
 
+def write_step_plan(step: StepWords, steps: list[StepWords], rng: Random) -> str:
+    """Write the line of plan that goes with one action."""
+    template = step.wording.plan[rng.randrange(len(step.wording.plan))]
+    near = step.number - 1 if step.number else None
+    text = step.clause(template, Voice(steps, rng.randrange(1000), near=near)).text
+    lead = "I start: {0}." if step.number == 0 else _STEP_LEADS[rng.randrange(len(_STEP_LEADS))]
+    return lead.format(text[0].lower() + text[1:])
+
+
 def write_step_plans(steps: list[StepWords], rng: Random) -> tuple[str, ...]:
     """Write one line of plan per action."""
-    lines = []
-    for step in steps:
-        template = step.wording.plan[rng.randrange(len(step.wording.plan))]
-        text = step.clause(
-            template, Voice(steps, rng.randrange(1000), near=step.number - 1 if step.number else None)
-        ).text
-        text = text[0].lower() + text[1:]
-        lead = "I start: {0}." if step.number == 0 else _STEP_LEADS[rng.randrange(len(_STEP_LEADS))]
-        lines.append(lead.format(text))
-    return tuple(lines)
+    return tuple(write_step_plan(step, steps, rng) for step in steps)
 
 
 def write_response(steps: list[StepWords], reported: Sequence[int], rng: Random) -> str:
@@ -177,3 +185,13 @@ def write_response(steps: list[StepWords], reported: Sequence[int], rng: Random)
         text = step.clause(template, Voice(steps, rng.randrange(1000), known=True)).text
         sentences.append(text[0].upper() + text[1:] + ".")
     return _DONE[rng.randrange(len(_DONE))] + " ".join(sentences)
+
+
+_SORRY = ("I could not finish this", "Something did not work", "One part failed", "This is not complete")
+
+
+def write_failure(done: str, errors: Sequence[str], rng: Random) -> str:
+    """Write the answer of an agent that went wrong: what it believes is done, and the first error it met."""
+    if errors:
+        return f"{done} {_SORRY[rng.randrange(len(_SORRY))]}: {errors[0]}".strip()
+    return done or "Done."

@@ -99,8 +99,14 @@ class _ScenarioRun:
         )
         items: list[Executed | Discard] = list(self.discards)
         self.discards = []
-        for member in _select(space, limits.length_mix, limits.max_actions, limits.per_scenario, self.rng):
-            items.append(self._prove(member))
+        pools = _Pools(space, limits.length_mix, limits.max_actions, self.rng)
+        proven = 0
+        while proven < limits.per_scenario and (member := pools.draw()) is not None:
+            item = self._prove(member)
+            items.append(item)
+            if isinstance(item, Executed):
+                proven += 1
+                pools.count(member)
         self._restore()
         if self.world.store.recompute_digest() != self.start_digest:
             raise RuntimeError(f"an environment of {self.scenario.domains} changed a record in place")
@@ -412,35 +418,40 @@ def _chain(member: Member) -> int:
     return max(longest)
 
 
-def _select(
-    space: Composition, mix: Sequence[float], max_actions: int, wanted: int, rng: Random
-) -> list[Member]:
-    """Draw tasks by the mix of lengths; where a length has too few, others fill in.
+class _Pools:
+    """Draws tasks by the mix of lengths; where a length has too few, others fill in.
 
-    Smooth weighted rounds: each round takes the length whose share lags most behind its weight.
+    Each draw takes the length whose share among the proven tasks lags most behind its weight.
     """
-    pools: dict[int, list[Member]] = {}
-    for level in space.levels:
-        for member in level:
-            pools.setdefault(member.n_actions, []).append(member)
-    for length in sorted(pools):
-        rng.shuffle(pools[length])
-        # Joining unrelated parts is easy and long chains are rare: every other task taken is the deepest left.
-        pools[length].sort(key=_chain)
-    weights = {length: mix[length - 1] if length <= len(mix) else 0.0 for length in pools}
-    taken = dict.fromkeys(pools, 0)
-    chosen: list[Member] = []
-    while len(chosen) < wanted:
-        live = [
-            length
-            for length in sorted(pools)
-            if pools[length] and weights[length] > 0 and length <= max_actions
-        ]
+
+    def __init__(self, space: Composition, mix: Sequence[float], max_actions: int, rng: Random) -> None:
+        self._rng = rng
+        self._pools: dict[int, list[Member]] = {}
+        self._weights = {
+            length: weight for length, weight in enumerate(mix[:max_actions], start=1) if weight > 0
+        }
+        for level in space.levels:
+            for member in level:
+                if member.n_actions in self._weights:
+                    self._pools.setdefault(member.n_actions, []).append(member)
+        for length in sorted(self._pools):
+            rng.shuffle(self._pools[length])
+            # Joining unrelated parts is easy and long chains are rare: every other task taken is the deepest left.
+            self._pools[length].sort(key=_chain)
+        self._proven = dict.fromkeys(self._weights, 0)
+        self._drawn = dict.fromkeys(self._weights, 0)
+
+    def draw(self) -> Member | None:
+        """Take a task, or None when none is left."""
+        live = [length for length, pool in self._pools.items() if pool]
         if not live:
-            break
-        length = min(live, key=lambda item: ((taken[item] + 0.5) / weights[item], item))
-        deepest = taken[length] % 2 == 0
-        place = len(pools[length]) - 1 if deepest else rng.randrange(len(pools[length]))
-        taken[length] += 1
-        chosen.append(pools[length].pop(place))
-    return chosen
+            return None
+        length = min(live, key=lambda item: ((self._proven[item] + 0.5) / self._weights[item], item))
+        pool = self._pools[length]
+        deepest = self._drawn[length] % 2 == 0
+        self._drawn[length] += 1
+        return pool.pop(len(pool) - 1 if deepest else self._rng.randrange(len(pool)))
+
+    def count(self, member: Member) -> None:
+        """Count a drawn task as proven."""
+        self._proven[member.n_actions] += 1

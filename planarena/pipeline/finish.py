@@ -14,7 +14,11 @@ import msgspec
 
 from planarena.environments import operations
 from planarena.environments.domains import load_domain
+from planarena.generate.relevance import METHOD
 from planarena.pipeline.products import (
+    Attempt,
+    Contrast,
+    Contrastive,
     Discard,
     Executed,
     ExecutedChunk,
@@ -29,6 +33,7 @@ from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
 from planarena.records.tables import (
     AtomicTaskRow,
+    DecisionPointRow,
     DiscardRow,
     EdgeRow,
     ExecutionRow,
@@ -127,6 +132,7 @@ def rows_of_chunk(
     rows: dict[str, list[TableRow]] = {
         name: []
         for name in (
+            "decision_points",
             "edges",
             "scenarios",
             "atomic_tasks",
@@ -269,7 +275,7 @@ class _ScenarioRows:
                 for output in task.goal.required_outputs
             ],
         }
-        query_id = content_id("query", task_id, said.turns)
+        query_id = content_id("query", task_id, said.turns, said.context)
         execution_ids = [self._execution(step) for step in task.steps]
         trajectory_id = content_id(
             "trajectory", task_id, query_id, "gold", execution_ids, said.plan, said.response
@@ -288,70 +294,188 @@ class _ScenarioRows:
                 goal=canonical_json(goal),
                 stop_reason=scenario.stop_reason,
                 over_serialised=task.over_serialised,
+                category="call",
+                withheld_tool_ids="[]",
             )
         )
         self.rows["queries"].append(
-            QueryRow(query_id, task_id, canonical_json(said.turns), "", canonical_json(said.checks))
-        )
-        self.rows["trajectories"].append(
-            TrajectoryRow(
-                trajectory_id=trajectory_id,
-                task_id=task_id,
+            QueryRow(
                 query_id=query_id,
-                kind="gold",
-                source="offline",
-                parent_id="",
-                diverge_step=-1,
-                mutation="",
-                plan=said.plan,
-                response=said.response,
-                n_actions=len(task.steps),
-                minimal=True,
-                reaches_goal=True,
+                task_id=task_id,
+                turns=canonical_json(said.turns),
+                context=canonical_json(said.context),
+                register=said.register,
+                llm_call_id="",
+                checks=canonical_json(said.checks),
             )
         )
-        for number, (step, plan, execution_id) in enumerate(
-            zip(task.steps, said.step_plans, execution_ids, strict=True)
-        ):
-            bound = {
-                f"/{argument}": {"step": source, "pointer": pointer}
-                for argument, source, pointer in step.bound
-            }
-            self.rows["steps"].append(
-                StepRow(
-                    trajectory_id=trajectory_id,
-                    step=number,
-                    group=step.group,
-                    tool_id=self.tools[scenario.atoms[step.atom].tool].tool_id,
-                    plan=plan,
-                    arguments=canonical_json(step.arguments),
-                    bound_from=canonical_json(bound),
-                    execution_id=execution_id,
-                    rationale="",
-                )
-            )
+        gold = TrajectoryRow(
+            trajectory_id=trajectory_id,
+            task_id=task_id,
+            query_id=query_id,
+            kind="gold",
+            source="offline",
+            parent_id="",
+            diverge_step=-1,
+            mutation="",
+            plan=said.plan,
+            turn_responses=canonical_json(said.turn_responses),
+            response=said.response,
+            n_actions=len(task.steps),
+            minimal=True,
+            reaches_goal=True,
+        )
+        self.rows["trajectories"].append(gold)
+        for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
+            self._step(trajectory_id, number, step, plan, execution_ids[number], said.turn_of[number])
+        if said.contrast is not None:
+            self._decision_points(trajectory_id, said.contrast, execution_ids)
+            for wrong in said.contrast.trajectories:
+                self._contrastive(gold, task, said, wrong, execution_ids)
         self._count(task, groups)
 
     def _execution(self, step: Step) -> str:
-        tool = self.tools[self.scenario.atoms[step.atom].tool]
-        execution_id = content_id("execution", step.state_before, tool.tool_id, step.arguments)
+        tool = self.scenario.atoms[step.atom].tool
+        return self._executed(
+            Attempt(tool, step.arguments, "ok", step.result, None, step.state_before, step.state_after),
+            proven=True,
+        )
+
+    def _executed(self, attempt: Attempt, *, proven: bool) -> str:
+        tool = self.tools.get(attempt.tool)
+        name = tool.tool_id if tool is not None else attempt.tool
+        execution_id = content_id("execution", attempt.state_before, name, attempt.arguments)
         # The same call from the same state is one execution, however many trajectories make it.
         if execution_id not in self.executions:
             self.executions.add(execution_id)
             self.rows["executions"].append(
                 ExecutionRow(
                     execution_id=execution_id,
-                    status="ok",
-                    result=canonical_json(step.result),
-                    error="null",
-                    state_before=step.state_before,
-                    state_after=step.state_after,
+                    status=attempt.status,  # type: ignore[arg-type]
+                    result=canonical_json(attempt.result),
+                    error=canonical_json(attempt.error),
+                    state_before=attempt.state_before,
+                    state_after=attempt.state_after,
                     execution_kind=self.execution_kind,
-                    proven=True,
+                    proven=proven,
                 )
             )
             self.counts[f"executions:{self.execution_kind}"] += 1
         return execution_id
+
+    def _decision_points(self, trajectory_id: str, contrast: Contrast, execution_ids: Sequence[str]) -> None:
+        for step, candidates in enumerate(contrast.points):
+            prefix = content_id("prefix", self.scenario.scenario_id, execution_ids[:step])
+            stored = []
+            for candidate in candidates:
+                tool = self.tools.get(candidate.tool)
+                entry = {
+                    "tool": candidate.tool,
+                    "tool_id": tool.tool_id if tool is not None else "",
+                    "arguments": candidate.arguments,
+                    "outcome": candidate.outcome,
+                    "relevance": candidate.relevance,
+                    "relevance_method": METHOD,
+                    "mutation": candidate.mutation,
+                    "execution_id": self._executed(candidate.attempt, proven=False)
+                    if candidate.attempt
+                    else "",
+                }
+                if candidate.beside is not None:
+                    entry["beside"] = {"tool": candidate.beside[0], "arguments": candidate.beside[1]}
+                stored.append(entry)
+                self.counts[f"candidates:{candidate.outcome}"] += 1
+                if candidate.mutation:
+                    self.counts[f"mutations:{candidate.mutation}"] += 1
+            self.rows["decision_points"].append(
+                DecisionPointRow(
+                    decision_point_id=content_id("decision_point", trajectory_id, step),
+                    trajectory_id=trajectory_id,
+                    step=step,
+                    prefix_hash=prefix,
+                    candidates=canonical_json(stored),
+                )
+            )
+            self.counts["decision_points"] += 1
+
+    def _contrastive(
+        self,
+        gold: TrajectoryRow,
+        task: Executed,
+        said: Language,
+        wrong: Contrastive,
+        execution_ids: Sequence[str],
+    ) -> None:
+        ids = [
+            *execution_ids[: wrong.diverge_step],
+            *(self._executed(one, proven=False) for one in wrong.attempts),
+        ]
+        trajectory_id = content_id(
+            "trajectory", gold.task_id, gold.query_id, "contrastive", ids, wrong.response
+        )
+        self.rows["trajectories"].append(
+            TrajectoryRow(
+                trajectory_id=trajectory_id,
+                task_id=gold.task_id,
+                query_id=gold.query_id,
+                kind="contrastive",
+                source="mutation",
+                parent_id=gold.trajectory_id,
+                diverge_step=wrong.diverge_step,
+                mutation=wrong.mutation,
+                plan=gold.plan,
+                turn_responses=gold.turn_responses,
+                response=wrong.response,
+                n_actions=len(ids),
+                minimal=False,
+                reaches_goal=False,
+            )
+        )
+        steps = list(task.steps[: wrong.diverge_step])
+        for number, (step, plan) in enumerate(zip(steps, said.step_plans, strict=False)):
+            self._step(trajectory_id, number, step, plan, ids[number], said.turn_of[number])
+        last_group = steps[-1].group if steps else -1
+        last_turn = said.turn_of[wrong.diverge_step]
+        for offset, (attempt, plan) in enumerate(zip(wrong.attempts, wrong.step_plans, strict=True)):
+            number = wrong.diverge_step + offset
+            tool = self.tools.get(attempt.tool)
+            self.rows["steps"].append(
+                StepRow(
+                    trajectory_id=trajectory_id,
+                    step=number,
+                    group=last_group + 1 + offset,
+                    turn=last_turn,
+                    tool_id=tool.tool_id if tool is not None else "",
+                    plan=plan,
+                    arguments=canonical_json(attempt.arguments),
+                    bound_from="{}",
+                    execution_id=ids[number],
+                    rationale="",
+                )
+            )
+        self.counts["contrastive"] += 1
+        self.counts[f"contrastive_mutation:{wrong.mutation}"] += 1
+
+    def _step(
+        self, trajectory_id: str, number: int, step: Step, plan: str, execution_id: str, turn: int
+    ) -> None:
+        bound = {
+            f"/{argument}": {"step": source, "pointer": pointer} for argument, source, pointer in step.bound
+        }
+        self.rows["steps"].append(
+            StepRow(
+                trajectory_id=trajectory_id,
+                step=number,
+                group=step.group,
+                turn=turn,
+                tool_id=self.tools[self.scenario.atoms[step.atom].tool].tool_id,
+                plan=plan,
+                arguments=canonical_json(step.arguments),
+                bound_from=canonical_json(bound),
+                execution_id=execution_id,
+                rationale="",
+            )
+        )
 
     def _count(self, task: Executed, groups: Counter[int]) -> None:
         counts = self.counts

@@ -12,6 +12,10 @@ from planarena.records.shards import write_durably
 from planarena.tasks.atoms import Atom
 
 __all__ = [
+    "Attempt",
+    "Candidate",
+    "Contrast",
+    "Contrastive",
     "Discard",
     "Executed",
     "ExecutedChunk",
@@ -130,6 +134,65 @@ class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
     quarantine: tuple[Quarantined, ...]
 
 
+class Attempt(msgspec.Struct, frozen=True, array_like=True):
+    """One executed call of a candidate or of a contrastive trajectory."""
+
+    tool: str
+    arguments: dict[str, Any]
+    status: str
+    result: Any
+    error: dict[str, str] | None
+    state_before: str
+    state_after: str
+
+
+class Candidate(msgspec.Struct, frozen=True, array_like=True):
+    """A choice at a decision point, and what it is worth.
+
+    Attributes:
+        tool: Wire name; empty for answering at once.
+        arguments: Its arguments.
+        outcome: See `planarena.proofs.outcomes`.
+        relevance: In [0, 1].
+        mutation: How it was made; empty for a ready step of the task.
+        attempt: Its execution, or None.
+        beside: (tool, arguments) of a second call of the same turn, or None.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    outcome: str
+    relevance: float
+    mutation: str
+    attempt: Attempt | None
+    beside: tuple[str, dict[str, Any]] | None = None
+
+
+class Contrastive(msgspec.Struct, frozen=True, array_like=True):
+    """A trajectory that departs from the gold one at a wrong choice and goes on as an agent would.
+
+    Attributes:
+        diverge_step: The first step that differs.
+        mutation: The fault.
+        attempts: The calls after the common prefix.
+        step_plans: One line for each of them.
+        response: What the agent would answer.
+    """
+
+    diverge_step: int
+    mutation: str
+    attempts: tuple[Attempt, ...]
+    step_plans: tuple[str, ...]
+    response: str
+
+
+class Contrast(msgspec.Struct, frozen=True, array_like=True):
+    """The wrong choices of one task: candidates by step, and contrastive trajectories."""
+
+    points: tuple[tuple[Candidate, ...], ...]
+    trajectories: tuple[Contrastive, ...]
+
+
 class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
     """The words of one task.
 
@@ -139,6 +202,11 @@ class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
         step_plans: One line per step.
         response: The final answer.
         checks: What the query passed and where each value is grounded.
+        contrast: The wrong choices, or None when none were asked for.
+        context: What the user had said before.
+        register: The manner of speaking.
+        turn_of: The user's turn of each step.
+        turn_responses: The answers to all turns but the last.
     """
 
     turns: tuple[str, ...]
@@ -146,6 +214,11 @@ class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
     step_plans: tuple[str, ...]
     response: str
     checks: dict[str, Any]
+    contrast: Contrast | None = None
+    context: tuple[str, ...] = ()
+    register: str = "plain"
+    turn_of: tuple[int, ...] = ()
+    turn_responses: tuple[str, ...] = ()
 
 
 class LanguageChunk(msgspec.Struct, frozen=True, array_like=True):

@@ -5,18 +5,24 @@ from __future__ import annotations
 from planarena.proofs.dependence import Dependences, OrderEvidence, find_dependences, swap_changes
 from planarena.proofs.legality import Violation, prove_orders
 from planarena.proofs.minimality import find_superfluous, known_values
+from planarena.proofs.outcomes import Choice, ChoiceOutcome, DecisionPoint, judge_choice, ready_steps
 from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
 
 __all__ = [
+    "Choice",
+    "ChoiceOutcome",
+    "DecisionPoint",
     "Dependences",
     "OrderEvidence",
     "Violation",
     "find_dependences",
     "find_superfluous",
+    "judge_choice",
     "known_values",
     "open_scenario",
     "prove_orders",
     "read_goal",
+    "ready_steps",
     "replay_trajectory",
     "swap_changes",
 ]

@@ -130,6 +130,9 @@ class TaskRow(TableRow, frozen=True):
         goal: `{final_state_hash, required_outputs}`.
         stop_reason: What ended the composition of the scenario: `exhausted`, `budget` or `max_depth`.
         over_serialised: The true dependences are N-shaped and no expression says them exactly.
+        category: `call`, or why no call is right: `tool_missing`, `trap` (a tool that looks right has another
+            effect), `parameter_missing` or `no_tool_needed`.
+        withheld_tool_ids: Tools of the scenario that this task does not offer, a JSON list.
     """
 
     task_id: str
@@ -144,13 +147,17 @@ class TaskRow(TableRow, frozen=True):
     goal: Json
     stop_reason: str
     over_serialised: bool
+    category: str
+    withheld_tool_ids: Json
 
 
 class QueryRow(TableRow, frozen=True):
     """What the user says.
 
     Attributes:
-        turns: The user's messages, a JSON list of strings.
+        turns: The user's messages, a JSON list of strings; steps say to which turn they belong.
+        context: What the user had said before, beyond the scenario's context: a JSON list of strings.
+        register: The manner of speaking, as `terse`.
         llm_call_id: The model call that wrote it; empty for the offline generator.
         checks: `{name: true}` for every check it passed, and where each value is grounded.
     """
@@ -158,12 +165,22 @@ class QueryRow(TableRow, frozen=True):
     query_id: str
     task_id: str
     turns: Json
+    context: Json
+    register: str
     llm_call_id: str
     checks: Json
 
 
 class TrajectoryRow(TableRow, frozen=True):
-    """An ordered action trajectory (paper 000 Eq. 3-4)."""
+    """An ordered action trajectory (paper 000 Eq. 3-4).
+
+    Attributes:
+        parent_id: Of a contrastive trajectory: the gold one that it departs from; else empty.
+        diverge_step: The first step that differs from the parent; -1 for gold.
+        mutation: What kind of fault was made there; empty for gold.
+        turn_responses: The assistant's answers to all user turns but the last, a JSON list of strings.
+        response: The answer to the last user turn.
+    """
 
     trajectory_id: str
     task_id: str
@@ -174,6 +191,7 @@ class TrajectoryRow(TableRow, frozen=True):
     diverge_step: int
     mutation: str
     plan: str
+    turn_responses: Json
     response: str
     n_actions: int
     minimal: bool
@@ -185,7 +203,8 @@ class StepRow(TableRow, frozen=True):
 
     Attributes:
         step: From 0.
-        group: Steps of one group may be called in one turn.
+        group: Steps of one group may be called together.
+        turn: The user's turn that asks for it, from 0.
         bound_from: `{argument pointer: {step, pointer}}`.
         rationale: A reference rationale; empty offline.
     """
@@ -193,6 +212,7 @@ class StepRow(TableRow, frozen=True):
     trajectory_id: str
     step: int
     group: int
+    turn: int
     tool_id: str
     plan: str
     arguments: Json
@@ -219,7 +239,16 @@ class ExecutionRow(TableRow, frozen=True):
 
 
 class DecisionPointRow(TableRow, frozen=True):
-    """Candidates at one step: `[{tool_id, arguments, outcome, relevance, relevance_method}]`."""
+    """Candidates at one step, all executed from the same state.
+
+    Attributes:
+        step: The step of the gold trajectory.
+        prefix_hash: Id of the executions before it.
+        candidates: `[{tool, tool_id, arguments, outcome, relevance, relevance_method, mutation, execution_id}]`;
+            `tool` is empty for answering at once, `tool_id` for a tool that does not exist, `execution_id`
+            where nothing was executed. Outcomes: `frontier`, `equivalent`, `inefficient` are right;
+            `diverges`, `ungrounded`, `error` are wrong.
+    """
 
     decision_point_id: str
     trajectory_id: str

@@ -107,7 +107,7 @@ class SchemaValidator:
         SchemaError: The schema does not compile or refers outside itself.
     """
 
-    __slots__ = ("_fast", "_schema", "is_valid")
+    __slots__ = ("_fast", "_reference", "_schema", "is_valid")
 
     def __init__(self, schema: dict[str, Any] | bool, where: str = "schema") -> None:
         check_schema(schema, where)
@@ -122,16 +122,14 @@ class SchemaValidator:
             ) from error
         self._schema = schema
         self._fast = fast
+        self._reference: Any = None
         # A bound method kept as an attribute: this is the hot path of every call.
         self.is_valid = fast.is_valid
 
     def first_error(self, instance: Any) -> str | None:
         """Return the reference implementation's message for the first error, or None if valid."""
-        from jsonschema import Draft202012Validator
-
-        validator = Draft202012Validator(self._schema, registry=_empty_registry())
         errors = sorted(
-            validator.iter_errors(instance),
+            self.reference.iter_errors(instance),
             key=lambda error: (list(map(str, error.absolute_path)), error.message),
         )
         if not errors:
@@ -141,11 +139,18 @@ class SchemaValidator:
         message = message if len(message) <= 300 else message[:300] + "..."
         return f"{path}: {message}" if path else message
 
-    def reference_is_valid(self, instance: Any) -> bool:
-        """Validate with `jsonschema`, the reference: slow, for differential tests."""
-        from jsonschema import Draft202012Validator
+    @property
+    def reference(self) -> Any:
+        """The validator of `jsonschema`, the reference: slow, for messages and differential tests."""
+        if self._reference is None:
+            from jsonschema import Draft202012Validator
 
-        return bool(Draft202012Validator(self._schema, registry=_empty_registry()).is_valid(instance))
+            self._reference = Draft202012Validator(self._schema, registry=_empty_registry())
+        return self._reference
+
+    def reference_is_valid(self, instance: Any) -> bool:
+        """Validate with `jsonschema`, the reference."""
+        return bool(self.reference.is_valid(instance))
 
 
 def _empty_registry() -> Any:

@@ -44,14 +44,17 @@ class _Pool:
         self._seconds = config.seconds
         self.workers: list[Worker] = []
         self._failures: list[BaseException] = []
-        threads = [threading.Thread(target=self._start) for _ in range(config.workers)]
+        threads = [threading.Thread(target=self._start, daemon=True) for _ in range(config.workers)]
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
-        if self._failures:
+        try:
+            for thread in threads:
+                thread.join()
+            if self._failures:
+                raise self._failures[0]
+        except BaseException:
             self.close()
-            raise self._failures[0]
+            raise
 
     def _start(self) -> None:
         try:

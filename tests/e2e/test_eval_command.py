@@ -162,7 +162,10 @@ def test_an_interrupted_evaluation_leaves_no_worker_and_is_run_again(tmp_path: P
     sandboxes = _workers(started.pid)
     assert sandboxes
     started.send_signal(signal.SIGINT)
-    _, said = started.communicate(timeout=30)
+    try:
+        _, said = started.communicate(timeout=60)
+    finally:
+        started.kill()
     assert started.returncode == 130, said
     assert "Traceback" not in said
     assert not (tmp_path / "run" / "scores.json").exists()

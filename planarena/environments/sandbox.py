@@ -2,7 +2,7 @@
 
 Bubblewrap gives the process its own mounts, process ids, network and host name; it sees the system's
 libraries, the interpreter and the folders it was given, all read only, and one small writable /tmp. It
-holds no capability and none of our environment variables. Where we run as root the command is moved to
+holds no capability and none of our environment variables, and calls that make namespaces or mounts are refused. Where we run as root the command is moved to
 an unprivileged user id inside, because the kernel exempts root from the limit on processes, and that limit
 is what stops a fork bomb. Without bubblewrap nothing runs, unless the caller passes `unsafe_no_sandbox`.
 """
@@ -19,12 +19,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from planarena.environments._seccomp import filter_descriptor
 from planarena.errors import EnvironmentUnavailableError, SandboxError
 
 __all__ = ["Limits", "Sandbox", "interpreter_paths", "missing"]
@@ -88,14 +89,31 @@ def missing() -> str | None:
     needed = ["bwrap", "prlimit", *(["setpriv"] if os.geteuid() == 0 else [])]
     if absent := [program for program in needed if shutil.which(program) is None]:
         return f"{' and '.join(absent)} cannot be found in PATH"
-    command = _wrap(["true"], readable=(), writable=(), variables={}, limits=Limits(), network=False)
     try:
-        tried = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        with _filter() as (option, kept):
+            command = _wrap(["true"], readable=(), writable=(), variables={}, limits=Limits(), network=False)
+            command[1:1] = option
+            tried = subprocess.run(
+                command, capture_output=True, text=True, timeout=30, check=False, pass_fds=kept
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap does not start: {error}"
     if tried.returncode:
         return f"bubblewrap cannot make a sandbox here: {tried.stderr.strip()[-300:]}"
     return None
+
+
+@contextlib.contextmanager
+def _filter(wanted: bool = True) -> Iterator[tuple[list[str], tuple[int, ...]]]:
+    """The option that gives bubblewrap the filter of system calls, and the descriptor to hand down."""
+    descriptor = filter_descriptor() if wanted else None
+    if descriptor is None:
+        yield [], ()
+        return
+    try:
+        yield ["--seccomp", str(descriptor)], (descriptor,)
+    finally:
+        os.close(descriptor)
 
 
 def _wrap(
@@ -211,7 +229,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_starter)
 
 
-def _start(line: Sequence[str], environ: Mapping[str, str], folder: str | None) -> subprocess.Popen[bytes]:
+def _start(
+    line: Sequence[str], environ: Mapping[str, str], folder: str | None, *, confined: bool
+) -> subprocess.Popen[bytes]:
     """Start from a thread that lives as long as we do.
 
     The kernel sends "your parent died" when the thread that started a process ends, and a sandbox may be
@@ -222,17 +242,22 @@ def _start(line: Sequence[str], environ: Mapping[str, str], folder: str | None) 
         if _starter is None:
             _starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="planarena-sandbox")
         starter = _starter
-    return starter.submit(
-        subprocess.Popen,
-        list(line),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=dict(environ),
-        cwd=folder,
-        bufsize=0,
-        start_new_session=True,
-    ).result()
+
+    def start() -> subprocess.Popen[bytes]:
+        with _filter(confined) as (option, kept):
+            return subprocess.Popen(
+                [line[0], *option, *line[1:]],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(environ),
+                cwd=folder,
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=kept,
+            )
+
+    return starter.submit(start).result()
 
 
 class Sandbox:
@@ -292,7 +317,7 @@ class Sandbox:
                 network=network,
             )
             environ = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
-        self.process = _start(line, environ, self._scratch)
+        self.process = _start(line, environ, self._scratch, confined=not unsafe_no_sandbox)
         self._tail = bytearray()
         assert self.process.stderr is not None
         self._drain = threading.Thread(target=self._read_errors, args=(self.process.stderr,), daemon=True)

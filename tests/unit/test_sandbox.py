@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import platform
 import socket
 import sys
 import threading
@@ -66,6 +68,24 @@ def write_long(size):
     with open("/tmp/long", "wb") as file: file.write(b"x" * size)
 def shout(size): return "x" * size
 def hashed(value): return [hash("a text"), [path for path in sys.path if "planarena" in path]]
+def escalate(value):
+    import ctypes, subprocess, threading
+    libc = ctypes.CDLL(None, use_errno=True)
+    found = {}
+    for name, call in (
+        ("unshare", lambda: libc.unshare(0x10000000)),
+        ("mount", lambda: libc.mount(b"none", b"/tmp", b"tmpfs", 0, None)),
+        ("clone", lambda: libc.syscall(56 if os.uname().machine == "x86_64" else 220, 0x10000000 | 17, 0, 0, 0, 0)),
+        ("ptrace", lambda: libc.ptrace(0, 0, 0, 0)),
+    ):
+        result = call()
+        if name == "clone" and result == 0: os._exit(0)
+        found[name] = [result, ctypes.get_errno()]
+    done = []
+    thread = threading.Thread(target=lambda: done.append(1)); thread.start(); thread.join()
+    found["thread"] = done
+    found["process"] = subprocess.run(["/bin/echo", "hello"], capture_output=True, text=True).stdout
+    return found
 def leave(value): os._exit(7)
 def forge(value):
     for descriptor in range(3, 20):
@@ -210,6 +230,25 @@ def test_a_forged_answer_ends_the_worker(worker: Worker) -> None:
     with pytest.raises(WorkerDiedError, match=r"not JSON|does not belong"):
         worker.call("forge")
     assert worker.call("echo", 2) == 2
+
+
+@needs_sandbox
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="no filter for this architecture")
+def test_calls_that_make_namespaces_are_refused_and_threads_and_processes_work(worker: Worker) -> None:
+    found = worker.call("escalate")
+    for name in ("unshare", "mount", "clone", "ptrace"):
+        assert found[name] == [-1, errno.EPERM], name
+    assert found["thread"] == [1]
+    assert found["process"] == "hello\n"
+
+
+@needs_sandbox
+def test_processor_time_is_bounded(service: Path) -> None:
+    with (
+        Worker(service, limits=Limits(cpu_seconds=1)) as worker,
+        pytest.raises(WorkerDiedError, match="ended"),
+    ):
+        worker.call("spin", seconds=30)
 
 
 @needs_sandbox

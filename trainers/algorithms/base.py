@@ -196,10 +196,10 @@ class ClippedPolicy(StatelessAlgorithm[P]):
             loss_BT = loss_BT * weight_BT.detach()
         loss = self.aggregate(loss_BT, mask_BT, step)
         with torch.no_grad():
-            clipped = surrogate.clip_fraction(ratio_BT, advantages_BT, eps_low=low, eps_high=high)
+            clipped_BT = surrogate.clipped_tokens(ratio_BT, advantages_BT, eps_low=low, eps_high=high)
             metrics = {
                 "loss/policy": loss.detach(),
-                "policy/clip_fraction": token_mean(clipped, mask_BT, step),
+                "policy/clip_fraction": token_mean(clipped_BT.to(ratio_BT.dtype), mask_BT, step),
                 "policy/kl_to_rollout": token_mean(-ratio_BT.detach(), mask_BT, step),
             }
         return loss, metrics

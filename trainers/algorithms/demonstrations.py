@@ -32,7 +32,7 @@ def uncertainty(logp: Tensor) -> Tensor:
     token of a small p would be pushed down.
     """
     p = logp.detach().exp()
-    return p * (1.0 - p)
+    return (1.0 - p).mul_(p)
 
 
 def token_weights(

@@ -97,19 +97,19 @@ def group_values(rewards: Tensor, valid: Tensor, group_B: Tensor) -> Grouped:
 
     def total(values: Tensor) -> Tensor:
         values_B = values.sum(1) if values.dim() == 2 else values
-        return values_B.new_zeros(groups).index_add_(0, member_B, values_B)
+        return rewards.new_zeros(groups).index_add_(0, member_B, values_B.double())
 
-    def extreme(values: Tensor, kind: str) -> Tensor:
+    def extreme(filler: float, kind: str) -> Tensor:
+        values = torch.where(valid, rewards, filler)
         values_B = getattr(values, kind)(1) if values.dim() == 2 else values
-        return values_B.new_zeros(groups).scatter_reduce(0, member_B, values_B, kind, include_self=False)
+        return rewards.new_zeros(groups).scatter_reduce(0, member_B, values_B, kind, include_self=False)
 
-    count_P = total(valid.double())
+    count_P = total(valid)
     mean_P = total(rewards) / count_P.clamp(min=1.0)
     if rewards.shape[-1] == 0:
         low_P = high_P = mean_P
     else:
-        low_P = extreme(torch.where(valid, rewards, torch.inf), "amin")
-        high_P = extreme(torch.where(valid, rewards, -torch.inf), "amax")
+        low_P, high_P = extreme(torch.inf, "amin"), extreme(-torch.inf, "amax")
     size_P = torch.maximum(low_P.abs(), high_P.abs()).clamp(min=1.0)
     degenerate_P = (count_P < 2) | (high_P - low_P <= SPREAD_TOLERANCE * size_P)
     mean = mean_P[member_B]
@@ -120,7 +120,7 @@ def group_values(rewards: Tensor, valid: Tensor, group_B: Tensor) -> Grouped:
         member_B=member_B,
         count_P=count_P,
         mean_P=mean_P,
-        spread_P=total(deviation.square()).sqrt(),
+        spread_P=total(deviation.square_()).sqrt(),
         degenerate_P=degenerate_P,
     )
 

@@ -59,11 +59,11 @@ def sequence_policy_loss(
     rows_B1 = surrogate.rows_with_tokens(mask_BT)[:, None]
     loss = surrogate.aggregate(loss_B[:, None], rows_B1, "token-mean", tokens=step.sequences)
     with torch.no_grad():
-        clipped_B = surrogate.clip_fraction(ratio_B, advantage_B, eps_low=eps_low, eps_high=eps_high)
+        clipped_B = surrogate.clipped_tokens(ratio_B, advantage_B, eps_low=eps_low, eps_high=eps_high)
         metrics = {
             "loss/policy": loss.detach(),
             "policy/clip_fraction": surrogate.aggregate(
-                clipped_B[:, None], rows_B1, "token-mean", tokens=step.sequences
+                clipped_B.to(loss.dtype)[:, None], rows_B1, "token-mean", tokens=step.sequences
             ),
         }
     return loss, metrics

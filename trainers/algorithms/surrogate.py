@@ -12,8 +12,8 @@ __all__ = [
     "Aggregation",
     "KLEstimator",
     "aggregate",
-    "clip_fraction",
     "clipped_loss",
+    "clipped_tokens",
     "kl_estimate",
     "log_ratio",
     "mean_log_ratio",
@@ -104,7 +104,8 @@ def clipped_loss(
         lowered = lowered if dual_clip is None else lowered.clamp(max=dual_clip)
     else:
         lowered = ratio.clamp(min=1.0 - eps_low, max=dual_clip)
-    return torch.where(gain >= 0, raised, lowered) * -gain
+    # One factor is 0 for each sign; a choice by `where` costs twenty times a product on a CPU.
+    return gain.clamp(max=0.0).neg_() * lowered - gain.clamp(min=0.0) * raised
 
 
 def unclipped_loss(log_ratio: Tensor, advantages: Tensor) -> Tensor:
@@ -112,14 +113,16 @@ def unclipped_loss(log_ratio: Tensor, advantages: Tensor) -> Tensor:
     return log_ratio.exp() * -advantages.detach()
 
 
-def clip_fraction(
+def clipped_tokens(
     log_ratio: Tensor, advantages: Tensor, *, eps_low: float | Tensor, eps_high: float | Tensor
 ) -> Tensor:
-    """Return 1 where the clip took the gradient away, else 0; same shape as `log_ratio`, detached."""
-    ratio = log_ratio.detach().exp()
-    above = (advantages > 0) & (ratio > 1.0 + eps_high)
-    below = (advantages < 0) & (ratio < 1.0 - eps_low)
-    return (above | below).to(ratio.dtype)
+    """Return bool, same shape as `log_ratio`: the clip took the gradient away."""
+    # Bounds on the log-ratio spare another exponential.
+    highest = log_ratio.new_tensor(eps_high) if isinstance(eps_high, float | int) else eps_high
+    lowest = log_ratio.new_tensor(eps_low) if isinstance(eps_low, float | int) else eps_low
+    above = (advantages > 0) & (log_ratio > torch.log1p(highest))
+    below = (advantages < 0) & (log_ratio < torch.log1p(-lowest))
+    return above | below
 
 
 def aggregate(

@@ -80,14 +80,12 @@ def rejected_loss(inputs: LossInputs, step: Step, *, beta: float, phi: bool) -> 
         phi: Weigh each token by sg(p (1 - p)).
     """
     mask_BT = inputs.require("mask_BT")
-    rejected_BT = mask_BT.bool() & (inputs.require("advantages_BT") < 0)
-    logp_BT = torch.where(rejected_BT, inputs.require("logp_BT"), 0.0)
+    logp_BT = torch.where(mask_BT.bool(), inputs.require("logp_BT"), 0.0)
     loss_BT = torch.sigmoid(beta * logp_BT)
+    weight_BT = (inputs.require("advantages_BT") < 0).to(loss_BT.dtype)
     if phi:
-        loss_BT = loss_BT * demonstrations.uncertainty(logp_BT)
-    return surrogate.aggregate(
-        torch.where(rejected_BT, loss_BT, 0.0), mask_BT, "token-mean", tokens=step.tokens
-    )
+        weight_BT *= demonstrations.uncertainty(logp_BT)
+    return surrogate.aggregate(loss_BT * weight_BT, mask_BT, "token-mean", tokens=step.tokens)
 
 
 class ToolUPT(ClippedPolicy[ToolUPTConfig]):

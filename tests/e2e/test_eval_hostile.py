@@ -219,3 +219,61 @@ def test_arithmetic_bombs_are_refused(python: Path, tmp_path: Path, text: str) -
     evaluation = run(tmp_path, [line("simple_python_0", f"[calculate_triangle_area(base={text}, height=5)]")])
     (verdict,) = [item for item in evaluation.suites["bfcl-v4"].verdicts if item.id == "simple_python_0"]
     assert verdict.reason == "ast_decoder:decoder_failed"
+
+
+@pytest.mark.parametrize("suite", ["math", "api-bank", "mmlu-pro"])
+def test_suites_that_only_read_text_survive_the_same_outputs(suite: str, tmp_path: Path) -> None:
+    """Every output but the last is hostile or damaged, and scores 0; the last is right, and scores 1."""
+    witness = tmp_path / "witness"
+    good = {
+        "math": r"\boxed{7}",
+        "api-bank": '<tool_call>{"name": "F", "parameters": {"x": 7}}</tool_call>',
+        "mmlu-pro": "The answer is (D).",
+    }[suite]
+    texts: list[Any] = [
+        *payloads(witness),
+        *[f"\\boxed{{{payload}}}" for payload in payloads(witness)],
+        *[
+            f'<tool_call>{{"name": "F", "parameters": {{"x": {payload}}}}}</tool_call>'
+            for payload in payloads(witness)
+        ],
+        "x" * 10_000_000,
+        "\\boxed{" * 1_000_000,
+        "<tool_call>" + "[" * DEEP,
+        '<tool_call>{"name": "</tool_call><tool_call>", "parameters": "\\\\boxed{8}"}</tool_call>',
+        "\\boxed{9**9**9}",
+        "\\boxed{" + "9" * 100_000 + "}",
+        "",
+        None,
+        [["\\boxed{7}"]],
+        {"response": "\\boxed{7}"},
+    ]
+    keys = [f"level-1-{number}" for number in range(len(texts) + 3)]
+    rows = [line(key, text) for key, text in zip(keys, texts, strict=False)]
+    rows += [
+        f'{{"id": "{keys[-3]}", "response": "'.encode() + b'\xff"}',
+        f'{{"id": "{keys[-2]}", "response": {"[" * DEEP}'.encode(),
+        line(keys[-1], good),
+    ]
+    source = tmp_path / "outputs.jsonl"
+    source.write_bytes(b"\n".join(rows))
+    data = tmp_path / "data"
+    data.mkdir()
+    if suite == "api-bank":
+        gold_call = [{"name": "F", "parameters": {"x": 7}}]
+        (data / "level-1.json").write_text(json.dumps([{"answer": gold_call} for _ in keys]))
+    else:
+        answer = {"answer": "7"} if suite == "math" else {"answer": "D", "options": list("wxyz")}
+        (data / "x.jsonl").write_text("\n".join(json.dumps({"id": key} | answer) for key in keys))
+    config = EvalConfig(
+        suites=(suite,),
+        out=str(tmp_path / "out"),
+        responses=str(source),
+        data={suite: str(data)},
+        guess=False,
+    )
+    result = evaluate(config).suites[suite]
+    assert [item.id for item in result.verdicts if item.correct] == [keys[-1]]
+    assert len(result.verdicts) == len(keys)
+    assert result.categories[0].unreadable >= 2
+    assert not witness.exists()

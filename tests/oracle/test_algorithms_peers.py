@@ -198,13 +198,14 @@ def trainer(**settings: Any) -> SimpleNamespace:
     )
 
 
-def forward(logp: Tensor) -> Any:
+def forward(logp: Tensor, mask: Tensor | None = None) -> Any:
     """A model that answers with given log-probabilities, 0 at padding as TRL's fused head does."""
     outputs = SimpleNamespace(
         log_probs=logp,
         entropy=torch.zeros_like(logp),
         mean_logits=torch.zeros_like(logp),
         is_top1=torch.zeros_like(logp, dtype=torch.bool),
+        label_mask=mask,
     )
     return lambda **_: outputs
 
@@ -335,13 +336,21 @@ def test_policy_losses_equal_trls(
     assert_same(with_gradient(ours.loss, logp), with_gradient(theirs, logp))
 
 
-def test_dft_is_sft_weighted_by_the_probability(batch: RolloutBatch) -> None:
-    """TRL's DFT is three lines inside `SFTTrainer.compute_loss`; they are restated here."""
+@pytest.mark.parametrize(("name", "loss_type"), [("sft", "nll"), ("dft", "dft")])
+def test_sft_and_dft_equal_trls(name: str, loss_type: str, batch: RolloutBatch) -> None:
+    from trl.trainer.sft_trainer import SFTTrainer
+
     logp = policy(batch)
-    masked = torch.where(batch.mask_BT > 0, logp, 0.0)
-    theirs = (-masked * masked.exp().detach() * batch.mask_BT).sum() / batch.mask_BT.sum()
-    inputs = LossInputs(expert_logp_ET=logp, expert_mask_ET=batch.mask_BT)
-    assert_same(with_gradient(get("dft").loss(inputs, Step()).loss, logp), with_gradient(theirs, logp))
+    me = trainer(
+        compute_loss_func=None,
+        label_smoother=None,
+        args=SimpleNamespace(loss_type=loss_type, average_tokens_across_devices=False, max_length=None),
+    )
+    given = {**tokens(batch.mask_BT), "labels": torch.zeros(B, T + 1, dtype=torch.long)}
+    model = forward(logp * batch.mask_BT, batch.mask_BT.bool())
+    theirs = SFTTrainer.compute_loss(me, model, given)
+    ours = get(name).loss(LossInputs(expert_logp_ET=logp, expert_mask_ET=batch.mask_BT), Step()).loss
+    assert_same(with_gradient(ours, logp), with_gradient(theirs, logp))
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])

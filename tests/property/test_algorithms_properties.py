@@ -243,6 +243,7 @@ def test_finite_inputs_never_give_nan(
     )
     loss = algorithm.loss(inputs, step).loss
     assert not loss.isnan()
+    assert loss.dtype == dtype
     leaves = [inputs.logp_BT, inputs.expert_logp_ET, inputs.student_logprobs_BTV]
     for gradient in torch.autograd.grad(loss, leaves, allow_unused=True):  # type: ignore[arg-type]
         assert gradient is None or not gradient.isnan().any()

@@ -30,6 +30,7 @@ def check_query(
     said: Iterable[Said],
     facts: Mapping[str, Any],
     tool_names: Iterable[str],
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Check a query against the task that it asks for.
 
@@ -39,6 +40,7 @@ def check_query(
         said: Where the generator says that it stated each literal; believed only if the text holds it.
         facts: The context.
         tool_names: Names that must not appear.
+        notes: What the user had told before.
 
     Returns:
         The passed checks and, under `grounded`, for each `step/argument` one of `query`, `context` or `step N`.
@@ -48,10 +50,13 @@ def check_query(
     """
     if "{" in text or "}" in text:
         raise QueryFaultError("leftover_template", text)
-    stated: dict[tuple[int, str], str] = {}
+    stated: set[tuple[int, str]] = set()
+    noted: set[tuple[int, str]] = set()
     for one in said:
         if _holds(text, one.text):
-            stated[one.step, one.argument] = one.text
+            stated.add((one.step, one.argument))
+        elif any(_holds(note, one.text) for note in notes):
+            noted.add((one.step, one.argument))
     known = {repr(value) for value in facts.values()}
     grounded: dict[str, str] = {}
     for step in steps:
@@ -62,7 +67,7 @@ def check_query(
                 _refuse_hidden(text, step, argument, value)
             elif (step.number, argument) in stated:
                 grounded[place] = "query"
-            elif repr(value) in known:
+            elif (step.number, argument) in noted or repr(value) in known:
                 grounded[place] = "context"
             else:
                 raise QueryFaultError(

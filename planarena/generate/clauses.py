@@ -75,6 +75,7 @@ class Voice(NamedTuple):
         manner: How values are written; 0 is the plain manner.
         near: The step just spoken of, which may be referred to briefly; None for full references.
         known: Everything has happened, as in a final answer: bound values are written out, unless hidden.
+        noted: A literal that was told before, as ((step, argument), what it is called now), or None.
     """
 
     steps: list[StepWords]
@@ -82,6 +83,7 @@ class Voice(NamedTuple):
     manner: int = 0
     near: int | None = None
     known: bool = False
+    noted: tuple[tuple[int, str], str] | None = None
 
 
 class StepWords(NamedTuple):
@@ -136,6 +138,8 @@ class StepWords(NamedTuple):
             return producer._render(parse_template(phrases[voice.pick % len(phrases)]), voice, [])
         if name not in self.arguments:
             return f"an unspecified {name.replace('_', ' ')}"  # a call that lacks it: only in contrast
+        if voice.noted is not None and voice.noted[0] == (self.number, name):
+            return voice.noted[1]
         text = surface(self.arguments[name], schema, voice.manner, self.wording.values.get(name))
         said.append(Said(self.number, name, text))
         return text

@@ -1,36 +1,21 @@
-"""The offline generator: queries, plans and answers from the environments' own wording, varied by a seed."""
+"""The offline generator's plans and answers, from the environments' own wording, varied by a seed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import NamedTuple
 
-from planarena.generate.clauses import Clause, Said, StepWords, Voice
-from planarena.generate.surfaces import MANNERS
-from planarena.tasks.algebra import PARALLEL, SERIAL, Expression, Node
+from planarena.generate.clauses import StepWords, Voice
 
 __all__ = [
-    "Utterance",
     "write_failure",
     "write_plan",
-    "write_query",
     "write_response",
     "write_step_plan",
     "write_step_plans",
 ]
 
-# How a request opens; "?" marks the ones that end with a question mark.
-_OPENERS = (
-    ("", "."), ("Please ", "."), ("Could you ", "?"), ("Can you ", "?"), ("I need you to ", "."),
-    ("I'd like you to ", "."), ("Would you ", "?"), ("Hi, please ", "."), ("Hello! Could you ", "?"),
-    ("I want you to ", "."), ("Help me out: ", "."), ("Quick one: ", "."),
-)  # fmt: skip
-_THEN = ("Then ", "After that, ", "Next, ", "Once that is done, ", "With that done, ", "From there, ")
-_ALSO = ("Also, ", "Separately, ", "On top of that, ", "In addition, ", "Besides that, ", "And please also ")
-_LAST = ("Finally, ", "To finish, ", "Last of all, ")
-_JOIN_THEN = (", then ", " and then ", ", after that ", ", and next ")
-_JOIN_AND = (" and ", ", and also ", " as well as to ", ", and ")
+_BARE = ("That is done.", "Done, what is next?", "I have that now.", "Ready for the next part.")
 _DONE = (
     "",
     "",
@@ -40,94 +25,6 @@ _DONE = (
     "Here is the outcome: ",
     "That's sorted. ",
 )
-
-
-class Utterance(NamedTuple):
-    """A user's message and what it states."""
-
-    text: str
-    said: tuple[Said, ...]
-
-
-class _Move(NamedTuple):
-    relation: str  # "start", "then" or "and"
-    step: int
-
-
-def _moves(expression: Expression, rng: Random, relation: str = "start") -> list[_Move]:
-    """Flatten an expression of step numbers into the order in which a person would tell it."""
-    if not isinstance(expression, Node):
-        return [_Move(relation, expression)]  # type: ignore[arg-type]
-    parts = list(expression.parts)
-    if expression.op == PARALLEL:
-        rng.shuffle(parts)
-    moves: list[_Move] = []
-    for place, part in enumerate(parts):
-        link = relation if place == 0 else ("then" if expression.op == SERIAL else "and")
-        moves += _moves(part, rng, link)
-    return moves
-
-
-def write_query(expression: Expression, steps: list[StepWords], rng: Random) -> Utterance:
-    """Write the user's request.
-
-    Args:
-        expression: Over step numbers.
-        steps: In unrolled order.
-        rng: Chooses among words.
-    """
-    moves = _moves(expression, rng)
-    manner = rng.randrange(MANNERS)
-    tools = [steps[move.step].operation.tool.wire_name for move in moves]
-    repeated = {name for name in tools if tools.count(name) > 1}
-    clauses: list[Clause] = []
-    previous: int | None = None
-    for move in moves:
-        step = steps[move.step]
-        # "the cheapest one" is clear only right after its search, and only if there was one search.
-        near = (
-            previous
-            if previous is not None and steps[previous].operation.tool.wire_name not in repeated
-            else None
-        )
-        template = step.wording.ask[rng.randrange(len(step.wording.ask))]
-        clauses.append(step.clause(template, Voice(steps, rng.randrange(1000), manner, near)))
-        previous = move.step
-    said = tuple(one for clause in clauses for one in clause.said)
-    return Utterance(_sentences(moves, [clause.text for clause in clauses], rng), said)
-
-
-def _sentences(moves: Sequence[_Move], clauses: Sequence[str], rng: Random) -> str:
-    """Pack clauses into sentences of one to three, joined by what relates them."""
-    sentences: list[str] = []
-    place = 0
-    while place < len(clauses):
-        size = min(len(clauses) - place, _sentence_size(clauses, place, rng))
-        opening, stop = _opening(moves, place, size, len(clauses), rng)
-        words = opening + clauses[place]
-        for offset in range(1, size):
-            joins = _JOIN_THEN if moves[place + offset].relation == "then" else _JOIN_AND[:2]
-            words += joins[rng.randrange(len(joins))] + clauses[place + offset]
-        sentences.append(words[0].upper() + words[1:] + stop)
-        place += size
-    return " ".join(sentences)
-
-
-def _sentence_size(clauses: Sequence[str], place: int, rng: Random) -> int:
-    size = 1 + (rng.random() < 0.65) + (rng.random() < 0.25)
-    while size > 1 and sum(map(len, clauses[place : place + size])) > 220:
-        size -= 1
-    return size
-
-
-def _opening(moves: Sequence[_Move], place: int, size: int, total: int, rng: Random) -> tuple[str, str]:
-    if place == 0:
-        return _OPENERS[rng.randrange(len(_OPENERS))]
-    if moves[place].relation == "and":
-        return _ALSO[rng.randrange(len(_ALSO))], "."
-    if place + size == total and total > 2 and rng.random() < 0.6:
-        return _LAST[rng.randrange(len(_LAST))], "."
-    return _THEN[rng.randrange(len(_THEN))], "."
 
 
 def write_plan(
@@ -177,7 +74,9 @@ def write_step_plans(steps: list[StepWords], rng: Random) -> tuple[str, ...]:
 
 
 def write_response(steps: list[StepWords], reported: Sequence[int], rng: Random) -> str:
-    """Write the final answer: what every reported step gave, in order."""
+    """Write an answer: what every reported step gave, in order; a bare confirmation when nothing is reported."""
+    if not reported:
+        return _BARE[rng.randrange(len(_BARE))]
     sentences = []
     for number in reported:
         step = steps[number]

@@ -296,7 +296,14 @@ class _ScenarioRun:
         return self._executed(member, rows, order, program, taken, goal)
 
     def _goal(self, program: Sequence[Call], taken: Sequence[Taken], final: str) -> Goal | None:
-        """Require what the answer reports: the outputs of every step that no later step takes a value from."""
+        """Require the final state, and what the answer reports of the reads that no later step takes a value from.
+
+        What a write reports is in the state; requiring it too would let a write count as needed although a
+        later one overwrites all it did.
+
+        Returns:
+            The goal, or None when a result lacks a value that the answer reports.
+        """
         consumed = {binding.source for call in program for binding in call.bound}
         required: list[RequiredOutput] = []
         for step, one in enumerate(taken):
@@ -308,7 +315,8 @@ class _ScenarioRun:
                 if not isinstance(value, str | int | float):
                     return None
                 values.append((path, value))
-            required.append(RequiredOutput(one.tool, tuple(values)))
+            if self.world.operations[one.tool].tool.effects == "read":
+                required.append(RequiredOutput(one.tool, tuple(values)))
         return Goal(final, tuple(required))
 
     def _executed(

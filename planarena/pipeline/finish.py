@@ -332,7 +332,7 @@ class _ScenarioRows:
             self._decision_points(trajectory_id, said.contrast, execution_ids)
             for wrong in said.contrast.trajectories:
                 self._contrastive(gold, task, said, wrong, execution_ids)
-        self._count(task, groups)
+        self._count(task, said, groups)
 
     def _execution(self, step: Step) -> str:
         tool = self.scenario.atoms[step.atom].tool
@@ -477,13 +477,15 @@ class _ScenarioRows:
             )
         )
 
-    def _count(self, task: Executed, groups: Counter[int]) -> None:
+    def _count(self, task: Executed, said: Language, groups: Counter[int]) -> None:
         counts = self.counts
         counts["gold"] += 1
         counts[f"gold_kind:{self.execution_kind}"] += 1
         counts[f"gold_domain:{self.scenario.domain}"] += 1
         counts[f"gold_length:{len(task.steps)}"] += 1
         counts[f"gold_level:{task.level}"] += 1
+        counts[f"gold_register:{said.register}"] += 1
+        counts[f"gold_turns:{len(said.turns)}"] += 1
         counts["gold_parallel"] += any(size > 1 for size in groups.values())
         counts["gold_data_edge"] += any(step.bound for step in task.steps)
         counts["gold_order_edge"] += bool(task.order_edges)

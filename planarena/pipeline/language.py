@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
+from random import Random
 
 import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments import World
 from planarena.environments.domains import load_domain
-from planarena.environments.wording import load_wording
+from planarena.environments.wording import load_wording, parse_pointer
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
-from planarena.generate.offline import write_plan, write_query, write_response, write_step_plans
+from planarena.generate.offline import write_plan, write_response, write_step_plans
+from planarena.generate.queries import write_query
 from planarena.pipeline.contrast import ScenarioContrast
 from planarena.pipeline.products import (
     Discard,
@@ -24,6 +27,7 @@ from planarena.pipeline.products import (
 )
 from planarena.pipeline.scenarios import rng_for
 from planarena.tasks.algebra import parse, relabel
+from planarena.tasks.atoms import resolve
 
 __all__ = ["ScenarioLanguage", "describe_chunk"]
 
@@ -81,18 +85,45 @@ class ScenarioLanguage:
         rng = rng_for(self.config.seed, "language", scenario.scenario_id, identity)
         query = write_query(expression, steps, rng)
         try:
-            checks = check_query(query.text, steps, query.said, scenario.facts, scenario.tools)
+            checks = check_query(
+                " ".join(query.turns), steps, query.said, scenario.facts, scenario.tools, query.context
+            )
         except QueryFaultError as fault:
             text = ", ".join(scenario.atoms[step.atom].tool for step in task.steps)
             return Discard(text, "query", fault.reason, fault.detail)
-        consumed = {source for step in task.steps for _, source, _ in step.bound}
-        reported = [number for number in range(len(steps)) if number not in consumed]
+        answers = [self._answer(task, steps, query.turn_of, turn, rng) for turn in range(len(query.turns))]
         return Language(
-            (query.text,),
-            write_plan(steps, task.order_edges, [step.group for step in task.steps], rng),
-            write_step_plans(steps, rng),
-            write_response(steps, reported, rng),
-            checks,
-            self.contrast.contrast(task, steps, rng) if self.contrast is not None else None,
-            turn_of=(0,) * len(steps),
+            turns=query.turns,
+            plan=write_plan(steps, task.order_edges, [step.group for step in task.steps], rng),
+            step_plans=write_step_plans(steps, rng),
+            response=answers[-1],
+            checks=checks,
+            contrast=self.contrast.contrast(task, steps, rng) if self.contrast is not None else None,
+            context=query.context,
+            register=query.register,
+            turn_of=query.turn_of,
+            turn_responses=tuple(answers[:-1]),
         )
+
+    def _answer(
+        self, task: Executed, steps: list[StepWords], turn_of: Sequence[int], turn: int, rng: Random
+    ) -> str:
+        """Write the answer to one user turn: what its steps gave that no step of the same turn takes up."""
+        consumed = {
+            source
+            for number, step in enumerate(task.steps)
+            if turn_of[number] == turn
+            for _, source, _ in step.bound
+        }
+        # A goal requires the outputs of the steps that nothing takes a value from; others may lack some.
+        reported = [
+            step.number
+            for step in steps
+            if turn_of[step.number] == turn
+            and step.number not in consumed
+            and all(
+                isinstance(resolve(step.result, parse_pointer(output)), str | int | float)
+                for output in step.wording.outputs
+            )
+        ]
+        return write_response(steps, reported, rng)

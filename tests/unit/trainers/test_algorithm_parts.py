@@ -429,3 +429,31 @@ def test_regularisers_pull_the_right_way() -> None:
     assert float(loss.detach()) == pytest.approx(0.5 * math.exp(-1) - 0.1 * 0.7)
     assert float(toward) == pytest.approx(0.5 * (1 - math.exp(-1)))
     assert float(bonus) == pytest.approx(-0.1)
+
+
+def test_gear_falls_back_to_the_sampled_divergence() -> None:
+    batch = RolloutBatch(
+        rewards_B=torch.tensor([1.0, 0.0], dtype=torch.float64),
+        mask_BT=torch.ones(2, 3),
+        group_B=torch.zeros(2).long(),
+        old_logp_BT=torch.tensor([[-0.1, -0.5, -0.2], [-0.1, -0.5, -0.2]], dtype=torch.float64),
+        # More likely to the teacher at token 0: a negative estimate counts as no divergence.
+        teacher_logp_BT=torch.tensor([[-0.05, -2.5, -0.2], [-0.05, -2.5, -0.2]], dtype=torch.float64),
+    )
+    advantage = math.sqrt(0.5)
+    values = get("gear", segmentation="token").advantages(batch, Step()).values_BT
+    # u = [0, 1, 0]: raw is 1 -+ kappa at token 1, and the mean of the weights is 1.
+    for row, (sign, raw) in enumerate(((1, [1.0, 0.5, 1.0]), (-1, [1.0, 1.5, 1.0]))):
+        wanted = [sign * advantage * weight * 3 / sum(raw) for weight in raw]
+        assert values[row].tolist() == pytest.approx(wanted, rel=1e-5)
+    with pytest.raises(ValueError, match="entropy_BT"):
+        get("gear").advantages(batch, Step())
+
+
+def test_a_two_stage_run_takes_any_of_its_rl_algorithms() -> None:
+    batch = RolloutBatch(
+        rewards_B=torch.tensor([1.0, 0.0, 0.5]), mask_BT=torch.ones(3, 2), group_B=torch.zeros(3).long()
+    )
+    for name in ("grpo", "dr-grpo", "dapo", "fg-dapo"):
+        both = get("sft-rl", rl={"algorithm": name}).advantages(batch, Step()).values_BT
+        assert torch.equal(both, get(name).advantages(batch, Step()).values_BT)

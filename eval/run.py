@@ -184,9 +184,13 @@ def _write(finished: Evaluation, scored: Mapping[str, Mapping[str, list[Response
     from planarena.eval.page import render
 
     scores = {"format_version": FORMAT_VERSION, "suites": msgspec.to_builtins(finished.suites)}
+    try:
+        written = orjson.dumps(scores, option=orjson.OPT_INDENT_2)
+    except TypeError:
+        written = orjson.dumps(_plain(scores), option=orjson.OPT_INDENT_2)
     files = {
         "responses.jsonl": _response_lines(finished, scored),
-        "scores.json": orjson.dumps(_plain(scores), option=orjson.OPT_INDENT_2) + b"\n",
+        "scores.json": written + b"\n",
         "report.html": render(finished).encode(errors="replace"),
         "run.json": orjson.dumps(finished.run, option=orjson.OPT_INDENT_2) + b"\n",
     }
@@ -205,7 +209,7 @@ def _write(finished: Evaluation, scored: Mapping[str, Mapping[str, list[Response
 
 
 def _plain(value: Any) -> Any:
-    """Text that UTF-8 cannot hold (half of a surrogate pair) would stop the writer."""
+    """Replace what UTF-8 cannot hold (half of a surrogate pair), which stops the writer."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):

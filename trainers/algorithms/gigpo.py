@@ -27,7 +27,7 @@ class GiGPOConfig(GroupConfig, frozen=True, kw_only=True, tag="gigpo"):
     """Options of GiGPO."""
 
     step_weight: Annotated[float, option("GiGPO Eq. 8: omega 1", "weight of the step advantage", ge=0)] = 1.0
-    gamma: Annotated[float, option("GiGPO, from memory: 0.95", "discount of step returns", ge=0, le=1)] = 0.95
+    gamma: Annotated[float, option("GiGPO, unverified: 0.95", "discount of step returns", ge=0, le=1)] = 0.95
     normalise: Annotated[
         Literal["mean", "mean_std"], option("GiGPO: mean_norm or mean_std_norm", "divide by the deviation")
     ] = "mean"

@@ -23,8 +23,8 @@ __all__ = ["GSPO", "GSPOConfig", "sequence_policy_loss"]
 class GSPOConfig(GroupConfig, frozen=True, kw_only=True, tag="gspo"):
     """Options of GSPO."""
 
-    eps_low: Annotated[float, option("GSPO section 5.1, from memory", "lower clip radius", ge=0, le=1)] = 3e-4
-    eps_high: Annotated[float, option("GSPO section 5.1, from memory", "upper clip radius", ge=0)] = 4e-4
+    eps_low: Annotated[float, option("GSPO section 5.1, unverified", "lower clip radius", ge=0, le=1)] = 3e-4
+    eps_high: Annotated[float, option("GSPO section 5.1, unverified", "upper clip radius", ge=0)] = 4e-4
     dual_clip: Annotated[float, option("GSPO has none", "bound on the ratio where A < 0", gt=1)] | None = None
 
 

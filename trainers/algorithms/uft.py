@@ -4,7 +4,7 @@ L = L_GRPO - c_H entropy + 0.001 CE(hint tokens); the number of hint segments of
 5 is Binomial(5, p(t)), p a cosine from 0.95 to 0.05 over 300 steps, 0 afterwards.
 Source: authors' code. The hint tokens are the expert batch.
 
-Deviations: 1. the entropy coefficient is verl's 0.001, from memory; 2. dual clip at 3.
+Deviations: 1. the entropy coefficient is verl's 0.001, unverified; 2. dual clip at 3.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class UFTConfig(GroupConfig, frozen=True, kw_only=True, tag="uft"):
     """Options of UFT."""
 
     entropy_coef: Annotated[
-        float, option("verl's 0.001, from memory", "weight of the entropy bonus", ge=0)
+        float, option("verl's 0.001, unverified", "weight of the entropy bonus", ge=0)
     ] = 0.001
     hint_coef: Annotated[float, option("UFT run.py", "weight of the cross-entropy on hints", ge=0)] = 0.001
     hint_low: Annotated[

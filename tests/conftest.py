@@ -78,7 +78,9 @@ def hostile_run(built_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run
             return value + HOSTILE
         if isinstance(value, list):
             return [poison(item) for item in value]
-        return {key: poison(item) for key, item in value.items()} if isinstance(value, dict) else value
+        if not isinstance(value, dict):
+            return value
+        return {k: v if k in {"tool_id", "execution_id"} else poison(v) for k, v in value.items()}
 
     for table, (kind, _) in TABLES.items():
         for path in built_run.shards(table):

@@ -104,6 +104,10 @@ def _as_data(trajectory: JoinedTrajectory) -> dict[str, Any]:
         "trajectory_id": row.trajectory_id,
         "kind": row.kind,
         "source": row.source,
+        "parent_id": row.parent_id,
+        "diverge_step": row.diverge_step,
+        "mutation": row.mutation,
+        "reaches_goal": row.reaches_goal,
         "domain": scenario.domain,
         "scenario_id": scenario.scenario_id,
         "title": scenario.title,
@@ -151,6 +155,8 @@ def _tree(trajectory: JoinedTrajectory) -> Tree:
     facts += [task.category] if task.category != "call" else []
     facts += [scenario.split, *(["over-serialised"] if task.over_serialised else [])]
     root = Tree(Text(plain(f"{row.trajectory_id}  {' · '.join(facts)}"), "bold"))
+    if row.parent_id:
+        root.add(_labelled("departs from", f"{row.parent_id} at step {row.diverge_step + 1}: {row.mutation}"))
     root.add(_labelled("scenario", f"{scenario.title}: {scenario.description}"))
     root.add(
         _labelled("context", "; ".join(f"{k}: {_short(v)}" for k, v in sorted(trajectory.context.items())))
@@ -370,11 +376,12 @@ def _listing(rows: list[dict[str, Any]]) -> RenderableType:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, title_justify="left")
-    for name in ("id", "domain", "actions", "query"):
+    for name in ("id", "kind", "domain", "actions", "query"):
         table.add_column(name, no_wrap=name != "query", overflow="ellipsis")
     for row in rows:
         table.add_row(
             Text(row["trajectory_id"][:12]),
+            Text(plain(row["kind"])),
             Text(plain(row["domain"])),
             Text(str(row["n_actions"])),
             Text(plain(row["query"]), no_wrap=True, overflow="ellipsis"),

@@ -141,6 +141,7 @@ def render_facts(run: Run) -> str:
     sections = [
         ("Counts", _counts(counts, facts)),
         ("Composition", _composition(counts, gold)),
+        ("Contrast", _contrast(counts)),
         ("Discards", _discards(counts, info)),
         ("Why it stopped", _stops(info, counts)),
         ("Licences", _licences(facts)),
@@ -190,7 +191,7 @@ def _counts(counts: Mapping[str, Any], facts: Mapping[str, Counter[str]]) -> str
     """Count by execution kind; the kinds are never added up, for they do not mean the same."""
     by_kind = {
         "gold": counts.get("gold_kind", {}),
-        "contrastive": counts.get("contrastive_kind", {}),
+        **({"contrastive": counts["contrastive_kind"]} if "contrastive_kind" in counts else {}),
         "executions": counts.get("executions", {}),
         "tools": facts["execution_kind"],
     }
@@ -199,14 +200,9 @@ def _counts(counts: Mapping[str, Any], facts: Mapping[str, Counter[str]]) -> str
     rows = [
         (kind, *(column.get(kind, 0) for column in by_kind.values()), _KINDS.get(kind, "")) for kind in kinds
     ]
-    head = (
-        "execution kind",
-        "gold trajectories",
-        "contrastive trajectories",
-        "distinct executions",
-        "tools",
-        "meaning",
-    )
+    names = {"gold": "gold trajectories", "contrastive": "contrastive trajectories"}
+    names["executions"] = "distinct executions"
+    head = ("execution kind", *(names.get(name, name) for name in by_kind), "meaning")
     scenarios = counts.get("scenarios", 0)
     size = counts.get("state_bytes", 0) / scenarios if scenarios else 0
     return (
@@ -217,14 +213,16 @@ def _counts(counts: Mapping[str, Any], facts: Mapping[str, Counter[str]]) -> str
     )
 
 
-def _composition(counts: Mapping[str, Any], gold: int) -> str:
-    def by(name: str, head: str) -> str:
-        found: Mapping[str, int] = counts.get(name, {})
-        ordered = sorted(
-            found.items(), key=lambda pair: (len(pair[0]), pair[0]) if pair[0].isdigit() else (0, "")
-        )
-        return _table((head, "trajectories", "share"), [(key, n, _share(n, gold)) for key, n in ordered])
+def _by_class(found: Mapping[str, int], head: str, whole: int, what: str = "trajectories") -> str:
+    """Return a table of counts with shares: numbers in their order, names by size."""
+    numbered = all(key.isdigit() for key in found)
+    ordered = sorted(
+        found.items(), key=lambda pair: (len(pair[0]), pair[0]) if numbered else (-pair[1], pair[0])
+    )
+    return _table((head, what, "share"), [(key, number, _share(number, whole)) for key, number in ordered])
 
+
+def _composition(counts: Mapping[str, Any], gold: int) -> str:
     shares = _table(
         ("with", "trajectories", "share"),
         [
@@ -236,10 +234,38 @@ def _composition(counts: Mapping[str, Any], gold: int) -> str:
             )
         ],
     )
-    return (
-        f"{by('gold_length', 'actions')}\n\n{by('gold_chain', 'longest chain of turns')}\n\n{shares}\n\n"
+    tables = [
+        _by_class(counts.get("gold_length", {}), "actions", gold),
+        _by_class(counts.get("gold_chain", {}), "longest chain of calls", gold),
+        shares,
         f"{counts.get('steps', 0)} steps in all; {counts.get('distinct_masked_shapes', 0)} distinct task shapes once "
-        f"argument values are masked.\n\n{by('gold_domain', 'domain')}"
+        "argument values are masked.",
+        _by_class(counts.get("gold_domain", {}), "domain", gold),
+    ]
+    for name, head in (
+        ("gold_category", "category"),
+        ("gold_turns", "user turns"),
+        ("gold_register", "manner of speaking"),
+    ):
+        if counts.get(name):
+            tables.append(_by_class(counts[name], head, gold))
+    return "\n\n".join(tables)
+
+
+def _contrast(counts: Mapping[str, Any]) -> str:
+    number = counts.get("contrastive", 0)
+    if not number and not counts.get("decision_points"):
+        return "None."
+    candidates: Mapping[str, int] = counts.get("candidates", {})
+    return "\n\n".join(
+        (
+            f"{number} contrastive trajectories come on top of the gold ones: each departs from one at a single step, by "
+            "a choice that was executed and found wrong, and does not reach the goal.",
+            _by_class(counts.get("contrastive_mutation", {}), "fault", number),
+            f"{counts.get('decision_points', 0)} decision points hold choices that were executed from the same state. "
+            "`frontier`, `equivalent` and `inefficient` are right, `diverges`, `ungrounded` and `error` are wrong.",
+            _by_class(candidates, "outcome", sum(candidates.values()), "choices"),
+        )
     )
 
 

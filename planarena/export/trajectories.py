@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import msgspec
 from planarena.errors import RunError
 from planarena.records import Run, read_rows
 from planarena.records.tables import (
+    DecisionPointRow,
     ExecutionRow,
     QueryRow,
     ScenarioRow,
@@ -22,6 +24,26 @@ from planarena.records.tables import (
 
 __all__ = ["Action", "JoinedTrajectory", "OrderEdge", "find_ids", "join_trajectories"]
 
+# A tool that was called and does not exist has a name and nothing else.
+_NO_TOOL = partial(
+    ToolRow,
+    tool_id="",
+    namespace="",
+    description="",
+    input_schema="{}",
+    output_schema="null",
+    effects="unknown",
+    execution_kind="none",
+    determinism="unknown",
+    source_kind="",
+    source_ref="",
+    source_version="",
+    source_sha256="",
+    licence="unknown",
+    schema_repairs="[]",
+    contamination="[]",
+)
+
 
 class Action(NamedTuple):
     """One step: the call, where its values came from, and what came back.
@@ -30,7 +52,7 @@ class Action(NamedTuple):
         number: From 0.
         group: Steps of one group may be called together.
         turn: The user's turn that asks for it, from 0.
-        tool: What is called.
+        tool: What is called; its id is empty where there is no such tool.
         plan: A line of plan.
         arguments: Of the call.
         bound: (argument pointer, source step, result pointer) of each data edge into it.
@@ -72,7 +94,8 @@ class JoinedTrajectory(NamedTuple):
         actions: In order; none where no call is right.
         responses: The assistant's answer to each user turn.
         order_edges: The order edges of the task; none for a trajectory that is not gold.
-        grounded: Where a value that no step gives is stated: `{"STEP/ARGUMENT": "query" or "context"}`.
+        grounded: Where a value that no step gives is stated: `{"STEP/ARGUMENT": "query" or "context"}`; of a
+            contrastive trajectory only before it departs.
     """
 
     row: TrajectoryRow
@@ -174,13 +197,21 @@ def _join_shard(
     for step in read("steps"):
         if step.trajectory_id in ids:
             steps.setdefault(step.trajectory_id, []).append(step)
+    if any(step.tool_id == "" for found in steps.values() for step in found):
+        invented = _invented_tools(read("decision_points"))
+    else:
+        invented = {}
     decode = msgspec.json.decode
     for row in wanted:
         try:
             task = tasks[row.task_id]
             scenario = scenarios[task.scenario_id]
             actions = tuple(
-                _action(step, tools[step.tool_id], executions[step.execution_id])
+                _action(
+                    step,
+                    tools[step.tool_id] if step.tool_id else invented[step.execution_id],
+                    executions[step.execution_id],
+                )
                 for step in sorted(steps.get(row.trajectory_id, ()), key=lambda step: step.step)
             )
             query = queries[row.query_id]
@@ -198,7 +229,7 @@ def _join_shard(
                 actions=actions,
                 responses=(*decode(row.turn_responses, type=tuple[str, ...]), row.response),
                 order_edges=_order_edges(task) if row.kind == "gold" else (),
-                grounded=decode(query.checks, type=dict[str, Any]).get("grounded", {}),
+                grounded=_grounded(query, len(actions) if row.kind == "gold" else row.diverge_step),
             )
         except (KeyError, msgspec.MsgspecError) as error:
             raise RunError(
@@ -206,6 +237,16 @@ def _join_shard(
                 where=str(path),
                 fix="run the same `planarena build` command again; it writes what is missing",
             ) from error
+
+
+def _invented_tools(points: list[DecisionPointRow]) -> dict[str, ToolRow]:
+    """Return by execution the tools that do not exist but were called: only the choices tell their names."""
+    found = {}
+    for point in points:
+        for choice in msgspec.json.decode(point.candidates, type=list[dict[str, Any]]):
+            if choice["tool"] and not choice["tool_id"] and choice["execution_id"]:
+                found[choice["execution_id"]] = _NO_TOOL(name=choice["tool"], wire_name=choice["tool"])
+    return found
 
 
 def _action(step: StepRow, tool: ToolRow, execution: ExecutionRow) -> Action:
@@ -222,6 +263,16 @@ def _action(step: StepRow, tool: ToolRow, execution: ExecutionRow) -> Action:
         observation=msgspec.json.decode(execution.result if execution.status == "ok" else execution.error),
         execution_kind=execution.execution_kind,
     )
+
+
+def _grounded(query: QueryRow, steps: int) -> dict[str, str]:
+    """Return where values are stated, for the first steps: later ones of a contrastive trajectory are not the task's."""
+    found = msgspec.json.decode(query.checks, type=dict[str, Any]).get("grounded", {})
+    return {
+        key: origin
+        for key, origin in found.items()
+        if not origin.startswith("step ") and int(key.partition("/")[0]) < steps
+    }
 
 
 def _order_edges(task: TaskRow) -> tuple[OrderEdge, ...]:

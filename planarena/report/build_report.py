@@ -38,8 +38,9 @@ def render_report(run: Run) -> str:
         "<h2>What it holds</h2>",
         _kinds(counts),
         f'<div class="grid">{_histograms(run, counts)}</div>',
+        _contrast(counts),
         "<h2>What it threw away, and why it stopped</h2>",
-        f'<div class="grid">{_discards(run.info, counts)}{_stops(run.info, counts)}</div>',
+        f'<div class="pair">{_discards(run.info, counts)}{_stops(run.info, counts)}</div>',
         "<h2>Examples</h2>",
         _LEGEND,
         *(render_example(example) for example in choose_examples(run, _EXAMPLES)),
@@ -97,6 +98,25 @@ def _kinds(counts: Mapping[str, Any]) -> str:
     return f'<div class="card" style="margin-bottom:14px">{body}</div>'
 
 
+def _contrast(counts: Mapping[str, Any]) -> str:
+    if not counts.get("contrastive") and not counts.get("decision_points"):
+        return ""
+    cards = (
+        _card(
+            "Contrastive trajectories, by fault",
+            rows(_by_size(counts.get("contrastive_mutation", {})), "Contrastive trajectories")
+            + f'<p class="soft">{counts.get("contrastive", 0)} on top of the gold ones</p>',
+        ),
+        _card(
+            "Choices at decision points, by outcome",
+            rows(_by_size(counts.get("candidates", {})), "Choices by outcome")
+            + f'<p class="soft">{counts.get("decision_points", 0)} decision points; frontier, equivalent and '
+            "inefficient are right</p>",
+        ),
+    )
+    return f'<h2>Contrast</h2><div class="pair">{"".join(cards)}</div>'
+
+
 def _by_number(values: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(values.items(), key=lambda pair: (len(pair[0]), pair[0])))
 
@@ -119,10 +139,25 @@ def _histograms(run: Run, counts: Mapping[str, Any]) -> str:
         (
             _card("Actions", columns(_by_number(counts.get("gold_length", {})), "Actions", "actions")),
             _card(
-                "Longest chain", columns(_by_number(counts.get("gold_chain", {})), "Longest chain", "turns")
+                "Longest chain",
+                columns(
+                    _by_number(counts.get("gold_chain", {})),
+                    "Longest chain",
+                    "groups of calls, one after another",
+                ),
             ),
             _card("Parallel groups", columns(parallel, "Parallel groups", "groups called in one turn")),
             _card("Initial states", _state_sizes(run)),
+            *(
+                _card(title, columns(_by_number(counts[name]), title, unit))
+                for name, title, unit in (("gold_turns", "User turns", "messages of the user"),)
+                if counts.get(name)
+            ),
+            *(
+                _card(title, rows(_by_size(counts[name]), title))
+                for name, title in (("gold_register", "Manner of speaking"), ("gold_category", "Category"))
+                if counts.get(name)
+            ),
             _card("Domains", rows(_by_size(counts.get("gold_domain", {})), "Domains")),
             _card("Graph shapes", rows(shapes[:_SHAPES_SHOWN], "Graph shapes", counted.total()) + more),
             _card("Licences of the tools", rows(_by_size(_licences(run)), "Licences of the tools")),

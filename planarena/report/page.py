@@ -32,6 +32,7 @@ h3 { font-size: 15px; margin: 0 0 10px; } p { margin: 0 0 10px; } .soft { color:
 .chart { display: block; width: 100%; max-width: 460px; height: auto; }
 .chart text { fill: var(--ink); font-size: 12px; } .chart .axis { stroke: var(--line); } .chart .bar { fill: var(--bar); }
 .chart .value, .chart .class, .chart .unit { text-anchor: middle; } .chart .unit, .chart .count { fill: var(--soft); }
+.pair { display: grid; gap: 14px; grid-template-columns: repeat(auto-fit, minmax(min(330px, 100%), 1fr)); align-items: start; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 5px 10px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; overflow-wrap: normal; } .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }

@@ -43,7 +43,6 @@ def test_export_mistakes(built_run: Run, tmp_path: Path, capsys: pytest.CaptureF
         ([run, "--format", "hf", "--out", str(tmp_path / "mine.txt")], "is a file"),
         ([run, "--format", "openia", "--out", new], "did you mean openai"),
         ([run, "--format", "hf", "--out", new, "--kind", "golden"], "no kind 'golden'"),
-        ([run, "--format", "hf", "--out", new, "--kind", "contrastive"], "holds no contrastive"),
         ([str(tmp_path), "--format", "hf", "--out", new], "is not a planarena run"),
     ):
         assert main(["export", *words]) == 2

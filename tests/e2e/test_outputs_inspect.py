@@ -66,8 +66,9 @@ def test_tree_shows_all_of_a_trajectory(built_run: Run, capsys: pytest.CaptureFi
 
 
 def test_where_each_value_came_from(built_run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every argument of the first twelve trajectories is traced to the query, the context or a step."""
-    ids = built_run.table("trajectories").collect()["trajectory_id"].to_list()[:12]
+    """Every argument of the first twelve gold trajectories is traced to the query, the context or a step."""
+    gold = built_run.table("trajectories").filter(kind="gold")
+    ids = gold.collect()["trajectory_id"].to_list()[:12]
     for name in ids:
         main(["inspect", str(built_run.path), name])
         out = capsys.readouterr().out
@@ -157,3 +158,17 @@ def test_a_folder_that_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_id_and_discarded_exclude_each_other(built_run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(built_run.path), "a", "--discarded", "all"]) == 2
     assert "leave one out" in capsys.readouterr().err
+
+
+def test_a_contrastive_trajectory_says_where_it_departs(
+    built_run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = _row(built_run, kind="contrastive", mutation="wrong_value")
+    assert main(["inspect", str(built_run.path), row["trajectory_id"]]) == 0
+    out = capsys.readouterr().out
+    assert f"departs from {row['parent_id']} at step {row['diverge_step'] + 1}: wrong_value" in out
+    gold = _json(capsys, str(built_run.path), row["parent_id"])["steps"]
+    wrong = _json(capsys, str(built_run.path), row["trajectory_id"])["steps"]
+    at = row["diverge_step"]
+    assert wrong[:at] == gold[:at]
+    assert wrong[at]["arguments"] != gold[at]["arguments"]

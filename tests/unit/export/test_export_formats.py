@@ -22,7 +22,8 @@ from planarena.tools import strip_annotations
 
 @pytest.fixture(scope="module")
 def hf_folder(built_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return export(built_run, "hf", tmp_path_factory.mktemp("hf") / "out").path
+    everything = ExportOptions(kinds=("gold", "contrastive"))
+    return export(built_run, "hf", tmp_path_factory.mktemp("hf") / "out", everything).path
 
 
 def _lines(folder: Path) -> list[dict[str, Any]]:
@@ -50,10 +51,11 @@ def test_datasets_opens_the_folder_and_finds_every_value(
         row = rows[one.row.trajectory_id]
         assert set(row) == set(COLUMNS)
         assert row["split"] == one.scenario.split
-        assert row["query"] == one.turns[0]
+        assert row["query"] == "\n\n".join(one.turns)
         assert row["plan"] == one.row.plan
         assert row["response"] == one.row.response
         assert row["goal"] == msgspec.json.decode(one.task.goal)
+        assert row["context"].pop("said_before", []) == list(one.said_before)
         assert row["context"] == one.context
         assert [step["arguments"] for step in row["steps"]] == [action.arguments for action in one.actions]
         assert [step["observation"] for step in row["steps"]] == [

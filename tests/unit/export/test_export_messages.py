@@ -26,7 +26,8 @@ def _grouped(trajectories: list[JoinedTrajectory]) -> JoinedTrajectory:
     return next(
         one
         for one in trajectories
-        if len({action.group for action in one.actions}) > 1
+        if len(one.turns) == 1
+        and len({action.group for action in one.actions}) > 1
         and len({action.group for action in one.actions}) < len(one.actions)
     )
 
@@ -34,18 +35,32 @@ def _grouped(trajectories: list[JoinedTrajectory]) -> JoinedTrajectory:
 def test_joining_keeps_every_row(built_run: Run, trajectories: list[JoinedTrajectory]) -> None:
     table = built_run.table("trajectories").collect()
     assert [one.row.trajectory_id for one in trajectories] == table["trajectory_id"].to_list()
-    assert sum(len(one.actions) for one in trajectories) == built_run.info["counts"]["steps"]
+    assert sum(len(one.actions) for one in trajectories) == built_run.table("steps").collect().height
     for one in trajectories:
         assert [action.number for action in one.actions] == list(range(one.row.n_actions))
         known = {tool.tool_id for tool in one.tools}
-        assert {action.tool.tool_id for action in one.actions} <= known
+        if one.row.kind == "gold":
+            assert {action.tool.tool_id for action in one.actions} <= known
+
+
+def test_a_tool_that_does_not_exist_keeps_its_name(trajectories: list[JoinedTrajectory]) -> None:
+    invented = [action for one in trajectories for action in one.actions if not action.tool.tool_id]
+    assert invented
+    for action in invented:
+        assert action.status != "ok"
+        assert action.tool.wire_name in action.observation["message"]
 
 
 def test_calls_of_a_group_share_a_turn(trajectories: list[JoinedTrajectory]) -> None:
     for one in trajectories:
         sizes = [len(calls) for calls in _calls(render_messages(one))]
-        groups = [action.group for action in one.actions]
+        groups = [(action.turn, action.group) for action in one.actions]
         assert sizes == [groups.count(group) for group in sorted(set(groups))]
+    assert max(_sizes(trajectories)) > 1
+
+
+def _sizes(trajectories: list[JoinedTrajectory]) -> list[int]:
+    return [len(calls) for one in trajectories for calls in _calls(render_messages(one))]
 
 
 def test_one_call_per_turn_says_the_same_calls(trajectories: list[JoinedTrajectory]) -> None:

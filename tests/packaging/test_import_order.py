@@ -39,7 +39,7 @@ def _is_module(path: Path) -> bool:
     return (path / "__init__.py").is_file() or (path.suffix == ".py" and path.stem != "__init__")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["bulid"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
 def test_help_loads_nothing_heavy(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

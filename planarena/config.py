@@ -33,6 +33,8 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         budget: Candidates tried per scenario before composition stops [ours].
         per_scenario: Most tasks kept per scenario [ours].
         length_mix: Weights of the lengths 1..max_actions among the tasks kept; missing ones count 0 [ours].
+        shape_mix: Weights of serial, parallel and mixed tasks among those of two or more actions [ours].
+        domain_mix: Weights of the domains; those not named count 1 [ours].
         tools: Fewest and most tools that a scenario offers [ours].
     """
 
@@ -40,7 +42,11 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     max_depth: int = 11
     budget: int = 80
     per_scenario: int = 24
-    length_mix: tuple[float, ...] = (0.08, 0.16, 0.18, 0.18, 0.16, 0.13, 0.11)
+    length_mix: tuple[float, ...] = (0.09, 0.18, 0.19, 0.175, 0.16, 0.115, 0.09)
+    shape_mix: dict[str, float] = msgspec.field(
+        default_factory=lambda: {"serial": 0.34, "parallel": 0.05, "mixed": 0.61}
+    )
+    domain_mix: dict[str, float] = msgspec.field(default_factory=dict)
     tools: tuple[int, int] = (6, 10)
 
     def __post_init__(self) -> None:

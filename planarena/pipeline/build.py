@@ -22,7 +22,7 @@ from planarena.pipeline.ledger import FinishedChunk, Ledger
 from planarena.pipeline.outputs import write_outputs
 from planarena.pipeline.pool import JobFailed, Pool
 from planarena.pipeline.scenarios import domains_of
-from planarena.quality import Chooser
+from planarena.quality import Balance, Chooser
 from planarena.records.canonical import content_id
 from planarena.records.run import Run
 from planarena.records.shards import write_shard
@@ -180,7 +180,7 @@ class _Build:
     ) -> None:
         self.config, self.keys, self.root, self.ledger = config, keys, root, ledger
         self.progress = progress or (lambda _: None)
-        self.chooser = Chooser(config.trajectories)
+        self.chooser = _new_chooser(config)
         self.workers = config.execution.workers or os.cpu_count() or 1
         self.produced: dict[int, ProduceReply] = {}
         self.next_chunk = 0  # the next to be decided on
@@ -289,7 +289,7 @@ class _Build:
             done = self.ledger.finished(self.next_chunk)
             if done is None or done.chunk in again:
                 break
-            trial = self.chooser.choose(done.tasks, done.shapes)
+            trial = self.chooser.choose(done.items)
             if done.key != self._quality_key(done.chunk, trial) or not self._intact(done):
                 # The choice has moved on already; it is made again from the start, up to this chunk.
                 self._rewind(done.chunk)
@@ -301,12 +301,12 @@ class _Build:
         self.again = again
 
     def _rewind(self, chunk: int) -> None:
-        self.chooser = Chooser(self.config.trajectories)
+        self.chooser = _new_chooser(self.config)
         self.barren = 0
         for earlier in range(chunk):
             done = self.ledger.finished(earlier)
             assert done is not None
-            self.chooser.choose(done.tasks, done.shapes)
+            self.chooser.choose(done.items)
             self._after_choice(done.counts.get("gold", 0))
 
     def _intact(self, done: FinishedChunk) -> bool:
@@ -354,7 +354,7 @@ class _Build:
         while self.next_chunk in self.produced and not self.chooser.full and not self._spent():
             reply = self.produced.pop(self.next_chunk)
             before = self.chooser.accepted
-            decisions = self.chooser.choose(reply.keys.tasks, reply.keys.shapes)
+            decisions = self.chooser.choose(reply.keys)
             self._after_choice(self.chooser.accepted - before)
             self.pending[self.next_chunk] = self._quality_key(self.next_chunk, decisions), reply
             pool.put(Job("finish", self.next_chunk, decisions), first=True)
@@ -364,9 +364,7 @@ class _Build:
 
     def _record(self, job: Job, reply: FinishReply) -> None:
         key, produced = self.pending.pop(job.chunk)
-        done = FinishedChunk(
-            job.chunk, key, reply.shards, reply.counts, produced.keys.tasks, produced.keys.shapes
-        )
+        done = FinishedChunk(job.chunk, key, reply.shards, reply.counts, produced.keys)
         self.ledger.finish(done, list(produced.quarantine))
         self.ledger.note_attempt(job.chunk, job.kind, 0, reply.cpu_seconds, reply.wall_seconds)
         self.finished += 1
@@ -396,6 +394,26 @@ class _Build:
                 f"{quarantined} of {total} scenarios failed (see `planarena inspect {self.root} --discarded quarantine`); "
                 "--retry-failed tries them again"
             )
+
+
+# Domains differ in how many tasks a scenario yields; refusing for a point of share would waste proven tasks.
+_SLACK, _DOMAIN_SLACK = 0.0025, 0.01
+
+
+def _new_chooser(config: BuildConfig) -> Chooser:
+    mix = config.composition
+    lengths = {
+        str(length): weight for length, weight in enumerate(mix.length_mix[: mix.max_actions], start=1)
+    }
+    domains = {name: mix.domain_mix.get(name, 1.0) for name in domains_of(config.sources)}
+    return Chooser(
+        config.trajectories,
+        {
+            "length": Balance(lengths, _SLACK),
+            "shape": Balance(mix.shape_mix, _SLACK),
+            "domain": Balance(domains, _DOMAIN_SLACK),
+        },
+    )
 
 
 def _plain(value: Any) -> Any:

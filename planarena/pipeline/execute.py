@@ -220,6 +220,8 @@ class _ScenarioRun:
                 )
             )
             return None
+        if _overwritten(program, footprints):
+            return None
         results = list(episode.results)
         found = find_dependences(program, footprints, episode)
         expression, over_serialised = from_order(found.before)
@@ -391,6 +393,31 @@ def _is_bound(value: Any) -> bool:
     from planarena.environments import BOUND
 
     return value is BOUND
+
+
+def _overwritten(program: Sequence[Call], footprints: Sequence[Footprint]) -> bool:
+    """Say whether a write is plainly lost: made again with the same kinds of values before anything saw it.
+
+    Only a short cut: drop-one replay would discard such a task later.
+    """
+    for later, call in enumerate(program):
+        writes = footprints[later].writes
+        if not writes:
+            continue
+        for earlier in range(later):
+            other = program[earlier]
+            if (
+                other.tool == call.tool
+                and footprints[earlier].writes == writes
+                and other.literals.keys() == call.literals.keys()
+                and not any(_reads(footprints[step], writes) for step in range(earlier + 1, later))
+            ):
+                return True
+    return False
+
+
+def _reads(footprint: Footprint, keys: frozenset[tuple[str, str | None]]) -> bool:
+    return any(key in footprint.reads or (key[0], None) in footprint.reads for key in keys)
 
 
 def _crosses(before: Sequence[int], split: int) -> bool:

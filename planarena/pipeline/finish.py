@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from planarena.environments import operations
 from planarena.environments.domains import load_domain
 from planarena.generate.relevance import METHOD
@@ -27,7 +25,7 @@ from planarena.pipeline.products import (
     LanguageChunk,
     Step,
 )
-from planarena.quality.choice import KEEP
+from planarena.quality.choice import BALANCE, DUPLICATE, KEEP, ItemKeys
 from planarena.quality.fingerprints import fingerprint
 from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
@@ -51,16 +49,18 @@ from planarena.tools import Tool
 __all__ = ["ItemKeys", "chunk_keys", "rows_of_chunk", "tool_row"]
 
 
-class ItemKeys(msgspec.Struct, frozen=True, array_like=True):
-    """What the parent needs to decide on a chunk: two 64-bit fingerprints per item, 0 for a discard.
+_REFUSED = {
+    DUPLICATE: ("duplicate", "same_query_and_shape"),
+    BALANCE: ("balance", "beyond_the_mix"),
+}
 
-    Attributes:
-        tasks: Of the query's text and the masked shape together: equal ones are duplicates.
-        shapes: Of the argument-masked shape alone.
-    """
 
-    tasks: tuple[int, ...]
-    shapes: tuple[int, ...]
+def shape_kind(task: Executed) -> str:
+    """Return `single`, `serial`, `parallel` or `mixed`."""
+    if len(task.steps) == 1:
+        return "single"
+    serial, parallel = "," in task.expression, "||" in task.expression
+    return "mixed" if serial and parallel else "serial" if serial else "parallel"
 
 
 def masked_shape(scenario: ExecutedScenario, task: Executed) -> str:
@@ -80,16 +80,22 @@ def chunk_keys(executed: ExecutedChunk, language: LanguageChunk) -> ItemKeys:
     """Return the fingerprints of a chunk's items, scenario by scenario."""
     tasks: list[int] = []
     shapes: list[int] = []
+    categories: list[dict[str, str]] = []
     for scenario, words in zip(executed.scenarios, language.items, strict=True):
         for item, said in zip(scenario.items, words, strict=True):
             if isinstance(item, Discard) or isinstance(said, Discard):
                 tasks.append(0)
                 shapes.append(0)
-            else:
-                shape = masked_shape(scenario, item)
-                shapes.append(fingerprint(shape))
-                tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
-    return ItemKeys(tuple(tasks), tuple(shapes))
+                categories.append({})
+                continue
+            shape = masked_shape(scenario, item)
+            shapes.append(fingerprint(shape))
+            tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
+            mine = {"length": str(len(item.steps)), "domain": scenario.domain}
+            if len(item.steps) > 1:
+                mine["shape"] = shape_kind(item)
+            categories.append(mine)
+    return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories))
 
 
 def tool_row(tool: Tool) -> ToolRow:
@@ -123,7 +129,7 @@ def rows_of_chunk(
     Args:
         executed: Phase 1.
         language: Phase 2.
-        decisions: One byte per item, in order: `KEEP`, `DUPLICATE`, or 0 for a discard; it may end early:
+        decisions: One byte per item, in order (see `planarena.quality.choice`); it may end early:
             later items of the chunk are not part of the run.
 
     Returns:
@@ -237,8 +243,9 @@ class _ScenarioRows:
         elif decision == KEEP:
             self._gold(item, said)
         else:
-            tools = " , ".join(self.scenario.atoms[step.atom].tool for step in item.steps)
-            self._discard(Discard(tools, "duplicate", "same_query_and_shape", said.turns[0]))
+            tools = ", ".join(self.scenario.atoms[step.atom].tool for step in item.steps)
+            stage, reason = _REFUSED[decision]
+            self._discard(Discard(tools, stage, reason, said.turns[0]))
 
     def _discard(self, discard: Discard) -> None:
         scenario_id = self.scenario.scenario_id

@@ -15,10 +15,11 @@ import msgspec
 from planarena.config import BuildConfig
 from planarena.environments.wording import load_wording
 from planarena.pipeline.execute import execute_chunk
-from planarena.pipeline.finish import ItemKeys, chunk_keys, rows_of_chunk
+from planarena.pipeline.finish import chunk_keys, rows_of_chunk
 from planarena.pipeline.language import describe_chunk
 from planarena.pipeline.products import ExecutedChunk, LanguageChunk, load_product, save_product
 from planarena.pipeline.scenarios import domains_of
+from planarena.quality import ItemKeys
 from planarena.records.canonical import content_id
 from planarena.records.shards import ShardInfo, write_shard
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from random import Random
 
 import msgspec
@@ -81,7 +80,8 @@ class ScenarioLanguage:
         ]
         place = {str(step.atom): number for number, step in enumerate(task.steps)}
         expression = relabel(parse(task.expression), place)
-        identity = blake2b(task.expression.encode(), digest_size=8).hexdigest()
+        # The same atoms with other bindings are another task, and must not get the same words.
+        identity = task.expression, [step.bound for step in task.steps]
         rng = rng_for(self.config.seed, "language", scenario.scenario_id, identity)
         query = write_query(expression, steps, rng)
         try:

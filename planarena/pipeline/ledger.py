@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from planarena.quality import ItemKeys
 from planarena.records.shards import ShardInfo
 
 __all__ = ["FinishedChunk", "Ledger"]
@@ -20,7 +21,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS chunks (
     chunk INTEGER PRIMARY KEY, key TEXT NOT NULL, shards BLOB NOT NULL, counts BLOB NOT NULL,
-    tasks BLOB NOT NULL, shapes BLOB NOT NULL);
+    items BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS quarantine (
     scenario INTEGER NOT NULL, chunk INTEGER NOT NULL, phase TEXT NOT NULL, error TEXT NOT NULL, detail TEXT NOT NULL,
     PRIMARY KEY (scenario, phase));
@@ -41,16 +42,14 @@ class FinishedChunk(msgspec.Struct, frozen=True):
         key: Of the phase `quality`: its inputs and the decision.
         shards: What was written.
         counts: Counts that add up over chunks.
-        tasks: Fingerprints by item, to rebuild the duplicate index on resume.
-        shapes: Fingerprints of the masked shapes by item.
+        items: What the choice was made from, to make it again on resume.
     """
 
     chunk: int
     key: str
     shards: tuple[ShardInfo, ...]
     counts: dict[str, Any]
-    tasks: tuple[int, ...]
-    shapes: tuple[int, ...]
+    items: ItemKeys
 
 
 class Ledger:
@@ -82,14 +81,13 @@ class Ledger:
         """Record a finished chunk and its quarantined scenarios `(scenario, phase, error, detail)` at once."""
         self._db.execute("BEGIN IMMEDIATE")
         self._db.execute(
-            "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)",
             (
                 done.chunk,
                 done.key,
                 msgspec.msgpack.encode(done.shards),
                 msgspec.msgpack.encode(done.counts),
-                msgspec.msgpack.encode(done.tasks),
-                msgspec.msgpack.encode(done.shapes),
+                msgspec.msgpack.encode(done.items),
             ),
         )
         self._db.execute("DELETE FROM quarantine WHERE chunk = ?", (done.chunk,))
@@ -104,14 +102,13 @@ class Ledger:
         row = self._db.execute("SELECT * FROM chunks WHERE chunk = ?", (chunk,)).fetchone()
         if row is None:
             return None
-        number, key, shards, counts, tasks, shapes = row
+        number, key, shards, counts, items = row
         return FinishedChunk(
             number,
             key,
             msgspec.msgpack.decode(shards, type=tuple[ShardInfo, ...]),
             msgspec.msgpack.decode(counts),
-            msgspec.msgpack.decode(tasks, type=tuple[int, ...]),
-            msgspec.msgpack.decode(shapes, type=tuple[int, ...]),
+            msgspec.msgpack.decode(items, type=ItemKeys),
         )
 
     def drop_from(self, chunk: int) -> list[str]:

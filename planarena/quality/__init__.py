@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planarena.quality.choice import Chooser
+from planarena.quality.choice import Balance, Chooser, ItemKeys
 from planarena.quality.fingerprints import FingerprintSet, fingerprint
 from planarena.quality.splits import SPLITS, split_of
 
-__all__ = ["SPLITS", "Chooser", "FingerprintSet", "fingerprint", "split_of"]
+__all__ = ["SPLITS", "Balance", "Chooser", "FingerprintSet", "ItemKeys", "fingerprint", "split_of"]

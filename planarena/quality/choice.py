@@ -1,14 +1,65 @@
-"""Which items of a chunk are kept: exact duplicates go, and the first N gold ones count, in chunk order."""
+"""Which items of a chunk are kept: no exact duplicates, the asked-for mix, and the first N, in chunk order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+
+import msgspec
 
 from planarena.quality.fingerprints import FingerprintSet
 
-__all__ = ["DROP", "DUPLICATE", "KEEP", "Chooser"]
+__all__ = ["BALANCE", "DROP", "DUPLICATE", "KEEP", "Balance", "Chooser", "ItemKeys"]
 
-DROP, KEEP, DUPLICATE = 0, 1, 2
+DROP, KEEP, DUPLICATE, BALANCE = 0, 1, 2, 3
+
+# How far a share may exceed what was asked for, plus a few items so that small builds are not starved [ours].
+_SLACK_ITEMS = 4.0
+
+
+class ItemKeys(msgspec.Struct, frozen=True, array_like=True):
+    """What the choice needs to know of a chunk's items.
+
+    Attributes:
+        tasks: Fingerprint by item of its query and masked shape together, 0 for a discard: equal ones are duplicates.
+        shapes: Fingerprint by item of the argument-masked shape alone.
+        categories: By item its category by dimension (`length`, `shape`, `domain`); empty for a discard.
+    """
+
+    tasks: tuple[int, ...]
+    shapes: tuple[int, ...]
+    categories: tuple[dict[str, str], ...]
+
+
+class Balance:
+    """Keeps the share of each category of one dimension from exceeding its weight.
+
+    No category may exceed its share by more than `slack`, so together the others cannot push a scarce
+    one further below its share than the sum of their slacks.
+
+    Args:
+        weights: Weight by category; categories without one are not limited.
+        slack: Share by which a category may exceed its own.
+    """
+
+    def __init__(self, weights: Mapping[str, float], slack: float) -> None:
+        total = sum(weights.values())
+        self._shares = {name: weight / total for name, weight in weights.items()} if total else {}
+        self._slack = slack
+        self._counts: dict[str, int] = {}
+        self._total = 0
+
+    def admits(self, category: str) -> bool:
+        """Say whether one more of the category keeps it within its share."""
+        share = self._shares.get(category)
+        if share is None:
+            return True
+        return self._counts.get(category, 0) + 1 <= (share + self._slack) * (self._total + 1) + _SLACK_ITEMS
+
+    def count(self, category: str) -> None:
+        """Count one of the category."""
+        if category in self._shares:
+            self._counts[category] = self._counts.get(category, 0) + 1
+            self._total += 1
 
 
 class Chooser:
@@ -16,43 +67,48 @@ class Chooser:
 
     Args:
         wanted: Gold trajectories to accept.
+        balances: By dimension.
 
     Attributes:
         accepted: Gold trajectories accepted so far.
         shapes: The distinct argument-masked shapes accepted.
     """
 
-    def __init__(self, wanted: int) -> None:
+    def __init__(self, wanted: int, balances: Mapping[str, Balance] | None = None) -> None:
         self.wanted = wanted
         self.accepted = 0
         self.shapes = FingerprintSet()
         self._seen = FingerprintSet()
+        self._balances = dict(balances or {})
 
     @property
     def full(self) -> bool:
         """Whether as many were accepted as are wanted."""
         return self.accepted >= self.wanted
 
-    def choose(self, tasks: Sequence[int], shapes: Sequence[int]) -> bytes:
+    def choose(self, keys: ItemKeys) -> bytes:
         """Decide on a chunk.
 
-        Args:
-            tasks: Fingerprint by item; 0 for a discard.
-            shapes: Fingerprint of the masked shape by item.
-
         Returns:
-            One byte per item (`DROP`, `KEEP`, `DUPLICATE`); it ends with the last wanted gold item.
+            One byte per item (`DROP`, `KEEP`, `DUPLICATE`, `BALANCE`); it ends with the last wanted gold item.
         """
         decisions = bytearray()
-        for task, shape in zip(tasks, shapes, strict=True):
+        for task, shape, mine in zip(keys.tasks, keys.shapes, keys.categories, strict=True):
             if self.full:
                 break
             if task == 0:
                 decisions.append(DROP)
+            elif not all(
+                balance.admits(mine[name]) for name, balance in self._balances.items() if name in mine
+            ):
+                decisions.append(BALANCE)
             elif self._seen.add(task):
                 decisions.append(KEEP)
                 self.shapes.add(shape)
                 self.accepted += 1
+                for name, balance in self._balances.items():
+                    if name in mine:
+                        balance.count(mine[name])
             else:
                 decisions.append(DUPLICATE)
         return bytes(decisions)

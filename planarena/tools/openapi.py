@@ -7,6 +7,7 @@ refused with its reason and the others go on.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -415,47 +416,54 @@ class _Converter:
         self, raw: Any, base: Path, required: bool, arguments: _Arguments, needs: set[str], repairer: Repairer
     ) -> None:
         """Make each property of a plain object an argument of its own; any other body is one argument."""
-        plain, plain_base = self.documents.deref(raw, base)
-        before = set(needs)
-        here = repairer if plain_base == base else self._repairer(plain_base, needs)
-        schema = here.schema(plain, "body")
-        if here is not repairer:
-            for note in here.take_repairs():
-                repairer.note(note)
-        properties = schema.get("properties") if isinstance(schema, dict) else None
-        words = {
-            "type",
-            "properties",
-            "required",
-            "description",
-            "title",
-            "examples",
-            "additionalProperties",
-            "default",
-        }
-        flat = (
-            isinstance(properties, dict)
-            and properties
-            and set(schema) <= words
-            and schema.get("type", "object") == "object"
-            and schema.get("additionalProperties", False) in (False, True, {})
-            and not any(name in arguments.properties for name in properties)
-        )
-        if flat:
-            assert isinstance(properties, dict)
-            for name, inner in properties.items():
-                if isinstance(inner, dict) and inner.get("readOnly"):
+        flat = self._plain_object(raw, base, 0)
+        if flat is not None and flat[0] and not any(name in arguments.properties for name in flat[0]):
+            properties, names = flat
+            for name, (inner, inner_base) in properties.items():
+                if isinstance(inner, dict) and inner.get("readOnly") is True:
                     continue
-                arguments.add(name, "field", inner, required and name in schema.get("required", ()))
+                here = repairer if inner_base == base else self._repairer(inner_base, needs)
+                arguments.add(name, "field", here.schema(inner, name), required and name in names)
+                if here is not repairer:
+                    for note in here.take_repairs():
+                        repairer.note(note)
             arguments.has_body = True
             return
-        if isinstance(raw, dict) and "$ref" in raw:
-            needs.clear()
-            needs.update(before)
-            schema = repairer.schema(raw, "body") if plain_base == base else schema
         name = "body" if "body" not in arguments.properties else "request_body"
-        arguments.add(name, "body", schema, required)
+        arguments.add(name, "body", repairer.schema(raw, "body"), required)
         arguments.has_body = True
+
+    def _plain_object(
+        self, raw: Any, base: Path, depth: int
+    ) -> tuple[dict[str, tuple[Any, Path]], set[str]] | None:
+        """Return the properties and required names of an object without conditions; `allOf` of such is one too."""
+        raw, base = self.documents.deref(raw, base)
+        words = {"type", "properties", "required", "description", "title", "example", "examples", "default",
+                 "additionalProperties", "allOf", "xml", "externalDocs", "$schema", "discriminator"}  # fmt: skip
+        if not isinstance(raw, dict) or depth > 8 or raw.get("type", "object") != "object":
+            return None
+        if any(word not in words and not str(word).startswith("x-") for word in raw):
+            return None
+        if raw.get("additionalProperties", True) not in (False, True, {}):
+            return None
+        properties, required = raw.get("properties") or {}, raw.get("required") or []
+        if not isinstance(properties, dict) or not isinstance(required, list):
+            return None
+        found = {name: (inner, base) for name, inner in properties.items()}
+        names = {name for name in required if isinstance(name, str)}
+        names.update(
+            n for n, inner in properties.items() if isinstance(inner, dict) and inner.get("required") is True
+        )
+        if not all(isinstance(name, str) and clean_value(name) for name in found):
+            return None
+        parts = raw.get("allOf", [])
+        for part in parts if isinstance(parts, list) else [parts]:
+            inner_object = self._plain_object(part, base, depth + 1)
+            if inner_object is None or any(name in found for name in inner_object[0]):
+                return None
+            found.update(inner_object[0])
+            names.update(inner_object[1])
+        return found, names
 
     def _response(self, operation: dict[str, Any], where: str, repairs: list[str]) -> tuple[str, Any]:
         """Return the status and schema of the first success; a schema that cannot be converted is none."""
@@ -471,12 +479,18 @@ class _Converter:
                 )
                 if not isinstance(response, dict):
                     continue
-                raw = response.get("schema")
-                if raw is None:
-                    _, content = _media(response.get("content"))
-                    raw = content.get("schema") if content is not None else None
-                if raw is None:
-                    continue
+                raw, example = _success(response)
+                if raw is None or (
+                    isinstance(raw, dict)
+                    and raw.keys() <= {"type", "description", "title"}
+                    and raw.get("type", "object") == "object"
+                ):
+                    if not isinstance(example, dict | list) or not clean_value(example):
+                        if raw is None:
+                            continue
+                    else:
+                        raw = schema_of_example(example)
+                        repairs.append("response: its schema is that of the example given")
                 needs: set[str] = set()
                 repairer = self._repairer(base, needs)
                 schema = repairer.schema(raw, "response")
@@ -521,6 +535,41 @@ def _media(content: Any) -> tuple[str, dict[str, Any] | None]:
             if wanted in name.lower():
                 return name, value
     return "", None
+
+
+def _success(response: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the schema and an example of a response, each None where there is none."""
+    raw, example = response.get("schema"), None
+    examples = response.get("examples")
+    if isinstance(examples, dict) and examples:  # OpenAPI 2: by media type
+        example = next((value for name, value in examples.items() if "json" in str(name)), None)
+    _, content = _media(response.get("content"))
+    if content is not None:
+        raw = content.get("schema") if raw is None else raw
+        example = content.get("example")
+        named = content.get("examples")
+        if example is None and isinstance(named, dict) and named:
+            first = next(iter(named.values()))
+            example = first.get("value") if isinstance(first, dict) else None
+    if isinstance(example, str) and example.lstrip()[:1] in {"{", "["}:
+        try:
+            example = json.loads(example)
+        except (ValueError, RecursionError):
+            example = None
+    return raw, example
+
+
+def schema_of_example(value: Any, depth: int = 0) -> dict[str, Any]:
+    """Return the schema that an example suggests: types, properties, the first item of each list."""
+    if isinstance(value, dict) and depth < 20:
+        return {
+            "type": "object",
+            "properties": {name: schema_of_example(inner, depth + 1) for name, inner in value.items()},
+        }
+    if isinstance(value, list) and depth < 20:
+        return {"type": "array", **({"items": schema_of_example(value[0], depth + 1)} if value else {})}
+    kinds = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    return {"type": kinds[type(value)], "examples": [value]} if type(value) in kinds else {}
 
 
 def _describe(operation: dict[str, Any], item: dict[str, Any], method: str, path: str) -> str:

@@ -1,0 +1,150 @@
+"""Plain words for tools that nobody wrote words for, made from names and roles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planarena.environments.rest_resources import words_of
+from planarena.environments.wording import Reference, ToolWording
+
+__all__ = ["Phrase", "is_sayable", "reportable", "tool_wording", "words_of"]
+
+_PREFERRED = (
+    "name",
+    "title",
+    "label",
+    "subject",
+    "summary",
+    "status",
+    "state",
+    "type",
+    "description",
+    "email",
+    "total",
+    "value",
+    "result",
+    "text",
+)
+_LONGEST = 120
+
+
+class Phrase(NamedTuple):
+    """What a tool does, in words that templates are made of.
+
+    Attributes:
+        ask: Phrases in the imperative, as "create a pet", with `{argument}` for what they name themselves.
+        done: What to say when it is done, as "the pet is created".
+        told: What its results are about, as "the pet".
+    """
+
+    ask: tuple[str, ...]
+    done: str
+    told: str
+
+
+def is_sayable(value: Any, depth: int = 0) -> bool:
+    """Say whether a value can stand in a sentence."""
+    if isinstance(value, str):
+        return (
+            0 < len(value) <= _LONGEST and not re.search(r"[{}\[\]\n\r\t]", value) and value.strip() == value
+        )
+    if isinstance(value, bool | int | float):
+        return True
+    if isinstance(value, list):
+        return 0 < len(value) <= 6 and all(
+            is_sayable(item, depth + 1) and not isinstance(item, dict | list) for item in value
+        )
+    return False
+
+
+def reportable(result: Any, avoid: Sequence[str] = (), within: Sequence[str | int] = ()) -> tuple[str, ...]:
+    """Choose what an answer reports of a result: at most two scalars, those with telling names first.
+
+    Args:
+        result: A sample result.
+        avoid: Names of ids, taken only where there is nothing else.
+        within: Where to look first.
+
+    Returns:
+        JSON pointers.
+    """
+    found: list[tuple[tuple[int, int, int], str]] = []
+    start = result
+    for word in within:
+        try:
+            start = start[word]
+        except (KeyError, IndexError, TypeError):
+            start, within = result, ()
+            break
+    _collect(start, list(within), found, avoid)
+    if not found and within:
+        _collect(result, [], found, avoid)
+    return tuple(pointer for _, pointer in sorted(found)[:2])
+
+
+def _collect(
+    value: Any, path: list[str | int], found: list[tuple[tuple[int, int, int], str]], avoid: Sequence[str]
+) -> None:
+    if len(path) > 5 or len(found) > 200:
+        return
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if isinstance(name, str) and not re.search(r"[{}\[\]]", name) and not name.isdigit():
+                _collect(inner, [*path, name], found, avoid)
+    elif isinstance(value, list):
+        if value:
+            _collect(value[0], [*path, 0], found, avoid)
+    elif isinstance(value, str | int | float) and not isinstance(value, bool) and is_sayable(value):
+        last = next((word for word in reversed(path) if isinstance(word, str)), "")
+        rank = next((n for n, word in enumerate(_PREFERRED) if word in last.lower()), len(_PREFERRED))
+        is_id = (
+            last in avoid or re.search(r"(^|_)id$|Id$|ID$|url$|Url$|href|token|hash|etag", last) is not None
+        )
+        pointer = "".join(f"/{str(word).replace('~', '~0').replace('/', '~1')}" for word in path)
+        found.append(((int(is_id), len(path), rank), pointer))
+
+
+def _label(name: str) -> str:
+    return words_of(name) or "value"
+
+
+def tool_wording(
+    phrase: Phrase,
+    arguments: Mapping[str, bool],
+    outputs: Sequence[str],
+    refer: Mapping[str, Reference],
+) -> ToolWording:
+    """Make the words of a tool.
+
+    Args:
+        phrase: What it does.
+        arguments: The arguments that the phrase does not name itself -> whether they are required.
+        outputs: What answers report.
+        refer: How its values are referred to.
+    """
+    required = [name for name, must in arguments.items() if must]
+    optional = [name for name, must in arguments.items() if not must]
+    tail = ""
+    for place, name in enumerate(required):
+        tail += f"{' with' if place == 0 else ','} {_label(name)} {{{name}}}"
+    tail += "".join(f"[, {_label(name)} {{{name}}}]" for name in optional)
+    ask = tuple(f"{words}{tail}" for words in phrase.ask)
+    values = " and ".join(f"{_label(_last(pointer))} {{{pointer}}}" for pointer in outputs)
+    report: tuple[str, ...]
+    if values:
+        report = (
+            f"{phrase.told} has {values}",
+            f"{phrase.done}, with {values}" if phrase.done else f"for {phrase.told}, the answer is {values}",
+        )
+    else:
+        report = (phrase.done or f"{phrase.told} is settled",)
+    return ToolWording(ask=ask, plan=ask, outputs=tuple(outputs), report=report, refer=dict(refer))
+
+
+def _last(pointer: str) -> str:
+    words = [
+        word.replace("~1", "/").replace("~0", "~") for word in pointer.split("/")[1:] if not word.isdigit()
+    ]
+    return words[-1] if words else "value"

@@ -1,0 +1,342 @@
+"""Values that a JSON Schema allows, chosen by a generator alone: the same seed gives the same value.
+
+Words come from the name of the field, so that a `city` is a city. The caller validates: where a schema asks for
+what this cannot make (`not`, `if`, conflicting `allOf`), the value is simply invalid or `NoInstanceError` is raised.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+from random import Random
+from typing import Any
+
+from planarena.tools.patterns import sample_pattern
+
+__all__ = ["Generator", "NoInstanceError"]
+
+_MAX_DEPTH = 24
+_OPTIONAL_DEPTH = 4
+_WORDS = (
+    "amber", "birch", "cedar", "delta", "ember", "fjord", "garnet", "harbor", "indigo", "juniper", "kestrel",
+    "lantern", "meadow", "nimbus", "orchard", "pebble", "quartz", "ridge", "saffron", "timber", "umber", "velvet",
+    "willow", "yarrow", "zephyr", "anchor", "beacon", "canyon", "drift", "echo", "falcon", "grove", "hazel",
+    "island", "jasper", "lagoon", "maple", "north", "opal", "prairie", "raven", "summit", "tundra", "valley",
+)  # fmt: skip
+_PEOPLE = ("Ada", "Bruno", "Clara", "Dario", "Elin", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Kira", "Liam", "Mona", "Nils", "Olga", "Pavel", "Rosa", "Sven", "Tara", "Yusuf")  # fmt: skip
+_FAMILIES = ("Adler", "Brandt", "Costa", "Dubois", "Eriksen", "Fischer", "Grant", "Holm", "Ivanov", "Jansen", "Keller", "Lund", "Moreau", "Novak", "Okafor", "Petrov", "Quinn", "Rossi", "Silva", "Weber")  # fmt: skip
+_PLACES = ("Lisbon", "Oslo", "Vienna", "Kyoto", "Toronto", "Nairobi", "Lima", "Prague", "Dublin", "Seoul", "Porto", "Ghent")  # fmt: skip
+_COUNTRIES = ("Portugal", "Norway", "Austria", "Japan", "Canada", "Kenya", "Peru", "Ireland")
+_BY_NAME: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"first_?name|given_?name|nickname", _PEOPLE),
+    (r"last_?name|family_?name|surname", _FAMILIES),
+    (r"city|town|location|place", _PLACES),
+    (r"country_?code", ("PT", "NO", "AT", "JP", "CA", "KE")),
+    (r"country", _COUNTRIES),
+    (r"currency", ("EUR", "USD", "GBP", "CHF", "JPY")),
+    (r"lang|locale", ("en", "de", "fr", "es", "pt")),
+    (r"time_?zone|^tz$", ("Europe/Lisbon", "Europe/Oslo", "Asia/Tokyo", "America/Lima")),
+    (r"colou?r", ("red", "green", "blue", "teal", "violet")),
+    (r"status|state", ("active", "open", "pending", "draft")),
+    (r"sort|order_?by", ("name", "date")),
+)
+
+
+class NoInstanceError(Exception):
+    """No value could be made for the schema."""
+
+
+class Generator:
+    """Makes values for the schemas of one document.
+
+    Args:
+        root: The schema that `#/$defs/...` and other pointers refer into.
+        rng: The only source of choice.
+    """
+
+    def __init__(self, root: Any, rng: Random) -> None:
+        self._root = root
+        self._rng = rng
+
+    def value(self, schema: Any, name: str = "", depth: int = 0) -> Any:
+        """Return a value.
+
+        Args:
+            schema: A part of the root.
+            name: The field's name, which chooses among words.
+            depth: How deep the value stands; optional properties below 4 levels are left out.
+
+        Raises:
+            NoInstanceError: The schema allows nothing, or nothing short of 24 levels.
+        """
+        if depth > _MAX_DEPTH:
+            raise NoInstanceError("the schema has no end")
+        if schema is True or schema == {}:
+            return self._word(name, {})
+        if not isinstance(schema, dict):
+            raise NoInstanceError("the schema allows nothing")
+        schema = self.merged(schema)
+        for key in ("const",):
+            if key in schema:
+                return schema[key]
+        for key in ("oneOf", "anyOf"):
+            if key in schema:
+                return self._alternative(schema, key, name, depth)
+        if "enum" in schema:
+            values = [value for value in schema["enum"] if value is not None] or schema["enum"]
+            return values[self._rng.randrange(len(values))]
+        return self._typed(schema, _kind_of(schema), name, depth)
+
+    def merged(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Follow references and fold `allOf` into one schema."""
+        for _ in range(64):
+            if "$ref" in schema:
+                target = self.target(schema["$ref"])
+                rest = {key: value for key, value in schema.items() if key not in {"$ref", "description"}}
+                if not isinstance(target, dict):
+                    if target is False:
+                        raise NoInstanceError("the schema allows nothing")
+                    target = {}
+                schema = _fold(target, rest) if rest else target
+            elif "allOf" in schema:
+                folded = {key: value for key, value in schema.items() if key != "allOf"}
+                for part in schema["allOf"]:
+                    if part is False:
+                        raise NoInstanceError("the schema allows nothing")
+                    folded = _fold(folded, self.merged(part)) if isinstance(part, dict) else folded
+                schema = folded
+            else:
+                return schema
+        raise NoInstanceError("references turn in a circle")
+
+    def target(self, reference: str) -> Any:
+        """Return what a reference into the root means.
+
+        Raises:
+            NoInstanceError: There is nothing there.
+        """
+        found = self._root
+        for word in reference.lstrip("#").strip("/").split("/") if reference.strip("#/") else ():
+            word = word.replace("~1", "/").replace("~0", "~")
+            try:
+                found = found[int(word)] if isinstance(found, list) else found[word]
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise NoInstanceError(f"{reference} has no target") from None
+        return found
+
+    def _alternative(self, schema: dict[str, Any], key: str, name: str, depth: int) -> Any:
+        rest = {word: value for word, value in schema.items() if word not in {"oneOf", "anyOf"}}
+        options = [option for option in schema[key] if option != {"type": "null"}] or schema[key]
+        for option in options:
+            try:
+                joined = _fold(rest, self.merged(option)) if isinstance(option, dict) else rest
+                return self.value(joined, name, depth + 1)
+            except NoInstanceError:
+                continue
+        raise NoInstanceError("no alternative has a value")
+
+    def _typed(self, schema: dict[str, Any], kind: str, name: str, depth: int) -> Any:
+        if kind == "object":
+            return self._object(schema, depth)
+        if kind == "array":
+            return self._array(schema, name, depth)
+        if kind == "string":
+            return self.text(schema, name)
+        if kind in {"integer", "number"}:
+            return self._number(schema, kind, name)
+        if kind == "boolean":
+            return self._rng.random() < 0.5
+        if kind == "null":
+            return None
+        return self._word(name, schema)
+
+    def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+        properties = schema.get("properties", {})
+        required = schema.get("required", [])
+        made: dict[str, Any] = {}
+        for name in [*required, *(name for name in properties if name not in required)]:
+            must = name in required
+            if not must and depth >= _OPTIONAL_DEPTH:
+                continue
+            inner = properties.get(name, schema.get("additionalProperties", True))
+            try:
+                made[name] = self.value(inner if inner is not False else True, name, depth + 1)
+            except NoInstanceError:
+                if must:
+                    raise
+        number = 0
+        while len(made) < schema.get("minProperties", 0) and number < 50:
+            number += 1
+            extra = schema.get("additionalProperties", True)
+            made[f"{_WORDS[number % len(_WORDS)]}_{number}"] = self.value(extra, "", depth + 1)
+        if "maxProperties" in schema:
+            for name in [name for name in made if name not in required][::-1]:
+                if len(made) > schema["maxProperties"]:
+                    del made[name]
+        return made
+
+    def _array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
+        prefix = schema.get("prefixItems", [])
+        items = schema.get("items", True)
+        least = max(int(schema.get("minItems", 0)), 1 if depth < _OPTIONAL_DEPTH else 0)
+        least = min(least, int(schema.get("maxItems", least)))
+        if least > 1000:
+            raise NoInstanceError("the array would be very long")
+        made: list[Any] = []
+        singular = name[:-1] if name.endswith("s") else name
+        for number in range(max(least, len(prefix) if schema.get("minItems") else 0)):
+            inner = prefix[number] if number < len(prefix) else items
+            try:
+                for _ in range(20):
+                    value = self.value(inner, singular, depth + 1)
+                    if not schema.get("uniqueItems") or value not in made:
+                        break
+                made.append(value)
+            except NoInstanceError:
+                if schema.get("minItems", 0) > len(made):
+                    raise
+                break
+        return made
+
+    def _number(self, schema: dict[str, Any], kind: str, name: str) -> int | float:
+        low = schema.get("minimum", schema.get("exclusiveMinimum"))
+        high = schema.get("maximum", schema.get("exclusiveMaximum"))
+        if low is None:
+            low = min(1, high - 100) if high is not None else 1
+        if high is None:
+            high = low + (20 if re.search(r"page|limit|count|per|size|quantity|number", name, re.I) else 900)
+        step = schema.get("multipleOf", 1 if kind == "integer" else 0.5)
+        open_low = schema.get("exclusiveMinimum") == low
+        first = -(-low // step)
+        first += 1 if open_low and first * step <= low else 0
+        last = high // step
+        last -= 1 if schema.get("exclusiveMaximum") == high and last * step >= high else 0
+        if last < first:
+            if kind == "number" and low <= high:
+                return float((low + high) / 2)
+            raise NoInstanceError("no number lies between the bounds")
+        last = min(last, first + 10_000)
+        chosen = (int(first) + self._rng.randrange(int(last - first) + 1)) * step
+        return int(chosen) if kind == "integer" or float(chosen).is_integer() else round(float(chosen), 6)
+
+    def text(self, schema: dict[str, Any], name: str) -> str:
+        """Return a string for a schema of strings."""
+        pattern = schema.get("pattern")
+        least, most = int(schema.get("minLength", 0)), int(schema.get("maxLength", 10_000))
+        if pattern is not None:
+            for _ in range(30):
+                found = sample_pattern(pattern, self._rng)
+                if found is None:
+                    break
+                if least <= len(found) <= most:
+                    return found
+            raise NoInstanceError("no text was found that matches the pattern")
+        made = self._formatted(str(schema.get("format", "")), name)
+        if len(made) < least:
+            if least > 100_000:
+                raise NoInstanceError("the text would be very long")
+            while len(made) < least:
+                made += " " + self._pick(_WORDS)
+            made = made[:least].rstrip().ljust(least, "x")
+        return made if len(made) <= most else made[:most].rstrip().ljust(least, "x")
+
+    def _pick(self, options: tuple[str, ...]) -> str:
+        return options[self._rng.randrange(len(options))]
+
+    def _formatted(self, form: str, name: str) -> str:
+        rng = self._rng
+        day = date(2026, 1, 1) + timedelta(days=rng.randrange(700))
+        if form == "date" or (not form and re.search(r"(^|_)(date|day)$|Date$", name)):
+            return day.isoformat()
+        if form == "date-time":
+            return f"{day.isoformat()}T{rng.randrange(8, 19):02d}:{rng.randrange(0, 60, 5):02d}:00Z"
+        if form in {"time", "partial-time"}:
+            return f"{rng.randrange(8, 19):02d}:{rng.randrange(0, 60, 5):02d}:00Z"
+        if form == "duration":
+            return f"PT{rng.randrange(1, 48)}H"
+        if form == "uuid":
+            bits = f"{rng.getrandbits(128):032x}"
+            return f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-a{bits[17:20]}-{bits[20:]}"
+        if form in {"email", "idn-email"} or re.search(r"e-?mail", name, re.I):
+            return f"{self._pick(_PEOPLE).lower()}.{self._pick(_FAMILIES).lower()}@example.com"
+        if form in {"uri", "url", "iri", "uri-reference"} or re.search(
+            r"(^|_)(url|uri|link|href)$|Url$|Uri$", name
+        ):
+            return f"https://example.com/{self._pick(_WORDS)}-{rng.randrange(100, 999)}"
+        if form in {"hostname", "idn-hostname"}:
+            return f"{self._pick(_WORDS)}.example.com"
+        if form == "ipv4":
+            return f"192.0.2.{rng.randrange(1, 255)}"
+        if form == "ipv6":
+            return f"2001:db8::{rng.randrange(1, 9999):x}"
+        if form in {"byte", "base64"}:
+            return "c2FtcGxl"
+        return self._named(name)
+
+    def _named(self, name: str) -> str:
+        for pattern, words in _BY_NAME:
+            if re.search(pattern, name, re.IGNORECASE):
+                return self._pick(words)
+        if re.search(r"phone|mobile|fax", name, re.IGNORECASE):
+            return f"+1 555 01{self._rng.randrange(10, 100)}"
+        if re.search(r"zip|postal|postcode", name, re.IGNORECASE):
+            return f"{self._rng.randrange(10000, 99999)}"
+        if re.search(r"user|owner|author|person|contact|assignee|customer", name, re.IGNORECASE):
+            return f"{self._pick(_PEOPLE)} {self._pick(_FAMILIES)}"
+        if re.search(r"description|comment|message|note|text|body|content", name, re.IGNORECASE):
+            return f"{self._pick(_WORDS)} {self._pick(_WORDS)} {self._pick(_WORDS)}"
+        if re.search(r"(^|_)id$|Id$|ID$|key$|token$|hash$|uuid$", name):
+            return f"{self._pick(_WORDS)}-{self._rng.randrange(1000, 9999)}"
+        return f"{self._pick(_WORDS)} {self._pick(_WORDS)}"
+
+    def _word(self, name: str, schema: dict[str, Any]) -> Any:
+        return self.text(schema, name)
+
+
+def _kind_of(schema: dict[str, Any]) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((one for one in kind if one != "null"), "null")
+    if kind is None:
+        if "properties" in schema or "required" in schema or "additionalProperties" in schema:
+            return "object"
+        if "items" in schema or "prefixItems" in schema:
+            return "array"
+        if any(key in schema for key in ("minimum", "maximum", "multipleOf")):
+            return "number"
+        return ""
+    return str(kind)
+
+
+def _fold(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
+    """Join two schemas that must both hold; where they conflict the caller's validation decides."""
+    joined = dict(left)
+    for key, value in right.items():
+        if key not in joined or joined[key] == value:
+            joined[key] = value
+        elif key == "properties":
+            both = {n: {"allOf": [joined[key][n], s]} if n in joined[key] else s for n, s in value.items()}
+            joined[key] = {**joined[key], **both}
+        elif key == "required":
+            joined[key] = [*joined[key], *(name for name in value if name not in joined[key])]
+        elif key in {"minimum", "minLength", "minItems", "minProperties", "exclusiveMinimum"}:
+            joined[key] = max(joined[key], value)
+        elif key in {"maximum", "maxLength", "maxItems", "maxProperties", "exclusiveMaximum"}:
+            joined[key] = min(joined[key], value)
+        elif key == "enum":
+            joined[key] = [one for one in joined[key] if one in value] or joined[key]
+        elif key in {"oneOf", "anyOf"}:
+            joined["allOf"] = [*joined.get("allOf", []), {key: value}]
+        elif key == "type":
+            joined[key] = _common(joined[key], value)
+        elif key in {"description", "title", "default", "examples"}:
+            joined[key] = value
+    return joined
+
+
+def _common(left: Any, right: Any) -> Any:
+    lefts, rights = [x if isinstance(x, list) else [x] for x in (left, right)]
+    both = [kind for kind in lefts if kind in rights]
+    if not both:
+        both = ["integer"] if {"integer", "number"} <= {*lefts, *rights} else lefts
+    return both[0] if len(both) == 1 else both

@@ -1,0 +1,469 @@
+"""OpenAPI descriptions as scenarios: families of operations around one resource, executed by the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from planarena.environments.emulator import (
+    EmulatedApi,
+    EmulatedWorld,
+    compile_validators,
+    id_of,
+    seed_tables,
+    state_observable,
+)
+from planarena.environments.environment import ToolError
+from planarena.environments.generic_wording import Phrase, is_sayable, reportable, tool_wording, words_of
+from planarena.environments.instances import Generator, NoInstanceError
+from planarena.environments.rest_resources import Api, Route, analyse, normal
+from planarena.environments.sources import Opened
+from planarena.environments.state import Record
+from planarena.environments.wording import Offer, Reference, ToolWording, parse_pointer
+from planarena.environments.world import Operation
+from planarena.records.canonical import CanonicalError, canonical_bytes
+from planarena.tools.openapi import Conversion, convert_openapi, openapi_files
+from planarena.tools.tool import Tool
+
+__all__ = ["Family", "families", "openapi_tools"]
+
+_MOST_TOOLS = 40
+_ON_ITEM = {"read", "update", "delete", "part", "act"}
+_NOW = "2026-03-02T09:00"
+
+
+def openapi_tools(source: Path) -> Iterator[tuple[Path, Conversion]]:
+    """Convert every description of a file or folder.
+
+    Raises:
+        SourceError: There is none, or one cannot be read.
+    """
+    for file in openapi_files(source):
+        yield file, convert_openapi(file)
+
+
+def families(conversion: Conversion) -> list[Family]:
+    """Group the operations of an API around its resources; what belongs to none stands together by its path."""
+    api = analyse(conversion)
+    groups: dict[str, list[str]] = {}
+    for shape, resource in api.resources.items():
+        own = [name for name, route in api.routes.items() if route.shape == shape]
+        if not own:
+            continue
+        owners = {step for name in own for _, step in api.routes[name].steps if step and step != shape}
+        inner = [
+            name
+            for name, route in api.routes.items()
+            if route.shape != shape and any(step == shape for _, step in route.steps)
+        ]
+        outer = [
+            name
+            for name, route in api.routes.items()
+            if route.shape in owners and (route.role in {"create", "list", "read"})
+        ]
+        names = list(dict.fromkeys([*own, *outer, *inner]))[:_MOST_TOOLS]
+        if resource.producers or len(names) > 2:
+            groups[shape] = names
+    taken = {name for names in groups.values() for name in names}
+    for name, route in api.routes.items():
+        if name not in taken:
+            head = "/".join(route.shape.split("/")[:2]) + " (other)"
+            if len(groups.setdefault(head, [])) < _MOST_TOOLS:
+                groups[head].append(name)
+    return [Family(conversion, api, shape, tuple(names)) for shape, names in sorted(groups.items())]
+
+
+class Family:
+    """Operations that belong together: a unit from which scenarios are drawn.
+
+    Args:
+        conversion: The API's description.
+        api: Its analysis.
+        shape: The resource.
+        names: Wire names of the operations.
+
+    Attributes:
+        name: Of the unit.
+        observable: See `state_observable`.
+    """
+
+    execution_kind = "emulated"
+    safety = "snapshot"
+
+    def __init__(self, conversion: Conversion, api: Api, shape: str, names: tuple[str, ...]) -> None:
+        self.conversion, self.api, self.shape = conversion, api, shape
+        self._names = names
+        self.name = f"{conversion.namespace} {shape}"
+        self.observable = state_observable(api, shape)
+
+    @cached_property
+    def tools(self) -> dict[str, Tool]:
+        """The tools by wire name, with the semantic types of ids."""
+        return {name: self._annotated(name) for name in self._names}
+
+    def _annotated(self, name: str) -> Tool:
+        route = self.api.routes[name]
+        tool = route.operation.tool
+        properties = dict(tool.parameters)
+        repairs: list[str] = []
+        for argument, shape in route.steps:
+            if shape and isinstance(properties.get(argument), dict):
+                words = {"x-semantic": id_of(self.api.resources[shape])}
+                if self._is_hidden(shape):
+                    words["x-hidden"] = True  # type: ignore[assignment]
+                properties[argument] = {
+                    **self._widened(properties[argument], shape, argument, repairs),
+                    **words,
+                }
+        schema = {**tool.input_schema, "properties": properties}
+        return msgspec.structs.replace(
+            tool,
+            input_schema=schema,
+            execution_kind="emulated",
+            determinism="deterministic",
+            schema_repairs=(*tool.schema_repairs, *repairs),
+        )
+
+    def _widened(
+        self, schema: dict[str, Any], shape: str, argument: str, repairs: list[str]
+    ) -> dict[str, Any]:
+        """Let an id be given as responses show it: in a path a number and its digits are the same."""
+        shown = self.api.id_types.get(shape)
+        kind = schema.get("type")
+        if (
+            shown is None
+            or not isinstance(kind, str)
+            or kind == shown
+            or {kind, shown} == {"integer", "number"}
+        ):
+            return schema
+        repairs.append(f"{argument}: {shown} is allowed beside {kind}, as results show the id")
+        return {**schema, "type": [kind, shown]}
+
+    def _is_hidden(self, shape: str) -> bool:
+        """An id that the service makes cannot be known; one that its creator chooses can."""
+        resource = self.api.resources[shape]
+        made = [
+            self.api.routes[name] for name in resource.producers if self.api.routes[name].role == "create"
+        ]
+        chosen = any(
+            normal(name) in {normal(resource.id_name), normal(route.entity.id_field if route.entity else "")}
+            for route in made
+            for _, name in route.operation.placement.values()
+        )
+        return bool(resource.producers) and not chosen
+
+    # -- worlds ------------------------------------------------------------------------------------
+
+    @cached_property
+    def _validators(self) -> Any:
+        return compile_validators(self.tools)
+
+    @cached_property
+    def shapes(self) -> list[str]:
+        """The resources that the family's worlds hold, owners first."""
+        found: set[str] = set()
+        for name in self._names:
+            route = self.api.routes[name]
+            found.update(step for _, step in route.steps if step)
+            if route.shape in self.api.resources:
+                found.add(route.shape)
+        return sorted(found, key=lambda shape: (shape.count("/"), shape))
+
+    def world(self, salt: str) -> EmulatedWorld:
+        """Return a new world.
+
+        Args:
+            salt: Decides all its values.
+
+        Raises:
+            ToolError: `not_emulated` where the schemas of its ids allow none.
+        """
+        tables, plain = seed_tables(self.api, self.shapes, salt)
+        return self.restore(tables, {"now": _NOW, **plain}, salt)
+
+    def open(self, salt: str) -> Opened:
+        """Return a new world, a pure function of the salt."""
+        resource = self.api.resources.get(self.shape)
+        noun = resource.noun if resource is not None else "service"
+        title = f"{noun} at {self.conversion.title}".strip()
+        text = f"A user works with {self.conversion.title} ({self.conversion.namespace}): everything around {noun}."
+        return Opened(self.world(salt), title[:1].upper() + title[1:], text)
+
+    def restore(
+        self, tables: Mapping[str, Mapping[str, Record]], facts: Mapping[str, Any], salt: str
+    ) -> EmulatedWorld:
+        """Return the world of a stored scenario."""
+        proposers = {name: self._proposer(name) for name in self.tools}
+        return EmulatedWorld(self.api, self.tools, proposers, tables, dict(facts), salt, self._validators)
+
+    @cached_property
+    def usable(self) -> dict[str, tuple[str, ...]]:
+        """The tools that work in a sample world -> what answers report of their results."""
+        try:
+            world = self.world("sample")
+        except ToolError:
+            return {}
+        found: dict[str, tuple[str, ...]] = {}
+        for name in self._names:
+            route = self.api.routes[name]
+            mark = world.mark()
+            for proposed in self._arguments(name, world.handlers, Random(0), world.facts, hidden=True):
+                try:
+                    outcome = world.call(name, proposed)
+                except CanonicalError:
+                    break
+                if outcome.status == "ok":
+                    pointers = self._reported(route, outcome.result)
+                    if pointers or route.role in {"create", "update", "delete", "act", "call"}:
+                        found[name] = pointers
+                    break
+            world.rollback(mark)
+        return found
+
+    @staticmethod
+    def _reported(route: Route, result: Any) -> tuple[str, ...]:
+        if route.operation.tool.output_schema is None or route.role == "delete":
+            return ()
+        if route.entity is None:
+            return reportable(result)
+        within: tuple[str | int, ...] = (*route.entity.path, 0) if route.entity.many else route.entity.path
+        return reportable(result, [route.entity.id_field], within)
+
+    @cached_property
+    def operations(self) -> dict[str, Operation]:
+        """The usable operations by wire name."""
+        try:
+            world = self.world("sample")
+        except ToolError:
+            return {}
+        return {name: world.operations[name] for name in self._names if name in self.usable}
+
+    # -- atoms -------------------------------------------------------------------------------------
+
+    def _proposer(self, name: str) -> Callable[[Any, Random], Iterator[dict[str, Any]]]:
+        def propose(handlers: EmulatedApi, rng: Random) -> Iterator[dict[str, Any]]:
+            return self._arguments(name, handlers, rng, {}, hidden=False)
+
+        return propose
+
+    def _arguments(
+        self, name: str, handlers: EmulatedApi, rng: Random, _facts: Mapping[str, Any], *, hidden: bool
+    ) -> Iterator[dict[str, Any]]:
+        """Yield arguments that make sense in the present state; hidden ids are left out unless asked for."""
+        route, tool = self.api.routes[name], self.tools[name]
+        times = 3 if route.role in {"create", "update", "act"} else 2
+        seen: set[bytes] = set()
+        for _ in range(times):
+            arguments = self._path_arguments(route, tool, handlers, rng, hidden=hidden)
+            if arguments is None or not self._other_arguments(route, tool, handlers, rng, arguments):
+                continue
+            try:
+                identity = canonical_bytes(arguments)
+            except CanonicalError:
+                continue
+            if identity not in seen:
+                seen.add(identity)
+                yield arguments
+
+    def _path_arguments(
+        self, route: Route, tool: Tool, handlers: EmulatedApi, rng: Random, *, hidden: bool
+    ) -> dict[str, Any] | None:
+        arguments: dict[str, Any] = {}
+        inside: list[str] | None = []
+        for argument, shape in route.steps:
+            if shape:
+                rows = list(handlers.state.scan(shape))
+                if inside is not None:
+                    rows = [row for row in rows if row["in"] == inside]
+                if not rows:
+                    return None
+                value = rows[rng.randrange(len(rows))]["id"]
+            else:
+                value = self._plain_value(route, argument, handlers)
+                if value is None:
+                    return None
+            if tool.parameters[argument].get("x-hidden") and not hidden:
+                inside = None
+                continue
+            arguments[argument] = value
+            if inside is not None:
+                inside = [*inside, str(value)]
+        return arguments
+
+    def _plain_value(self, route: Route, argument: str, handlers: EmulatedApi) -> Any:
+        """The value that a path parameter of no resource has throughout this world."""
+        place = [step for step, _ in route.steps].index(argument)
+        for shape in self.shapes:
+            for row in handlers.state.scan(shape):
+                names = next(
+                    (
+                        [step for step, _ in one.steps]
+                        for one in self.api.routes.values()
+                        if one.shape == shape
+                    ),
+                    [],
+                )
+                if len(row["in"]) > place and names[place : place + 1] == [argument]:
+                    return _typed(row["in"][place], route.operation.tool.parameters[argument])
+        schema = route.operation.tool.parameters[argument]
+        rng = Random(f"{handlers.salt} {argument}")
+        try:
+            return Generator(route.operation.tool.input_schema, rng).value(schema, argument)
+        except (NoInstanceError, RecursionError):
+            return None
+
+    def _other_arguments(
+        self, route: Route, tool: Tool, handlers: EmulatedApi, rng: Random, arguments: dict[str, Any]
+    ) -> bool:
+        """Fill in required arguments and a few optional ones; say whether all could be filled and said."""
+        paths = {argument for argument, _ in route.steps}
+        generator = Generator(tool.input_schema, rng)
+        optional = [key for key in tool.parameters if key not in paths and key not in tool.required]
+        rng.shuffle(optional)
+        wanted = 2 if route.role in {"create", "update", "act", "call"} else rng.randrange(2)
+        for key in [*(key for key in tool.required if key not in paths), *optional]:
+            required = key in tool.required
+            place, name = route.operation.placement[key]
+            if not required and (wanted <= 0 or place in {"header", "cookie"}):
+                continue
+            try:
+                value = generator.value(tool.parameters[key], name, 2)
+            except (NoInstanceError, RecursionError):
+                value = None
+            if not required and route.role in {"list", "search"} and place == "query":
+                value = self._known_value(route, name, handlers, rng)
+            if not is_sayable(value):
+                if required:
+                    return False
+                continue
+            arguments[key] = value
+            wanted -= not required
+        return True
+
+    @staticmethod
+    def _known_value(route: Route, name: str, handlers: EmulatedApi, rng: Random) -> Any:
+        """A filter asks for what some item has."""
+        rows = list(handlers.state.scan(route.shape))
+        rng.shuffle(rows)
+        for row in rows:
+            for word, value in row["fields"].items():
+                if normal(word) == normal(name) and not isinstance(value, dict | list):
+                    return value
+        return None
+
+    # -- words -------------------------------------------------------------------------------------
+
+    @cached_property
+    def offers(self) -> dict[str, tuple[Offer, ...]]:
+        """What the results of the usable tools offer for binding."""
+        found: dict[str, tuple[Offer, ...]] = {}
+        for name in self.usable:
+            route = self.api.routes[name]
+            resource = self.api.resources.get(route.shape)
+            if resource is None or name not in resource.producers or route.entity is None:
+                found[name] = ()
+                continue
+            words = [*route.entity.path, *([0] if route.entity.many else []), route.entity.id_field]
+            pointer = "".join(f"/{str(word).replace('~', '~0').replace('/', '~1')}" for word in words)
+            hidden = self._is_hidden(route.shape)
+            found[name] = (Offer(pointer, parse_pointer(pointer), id_of(resource), hidden),)
+        return found
+
+    @cached_property
+    def wording(self) -> dict[str, ToolWording]:
+        """The words of the usable tools."""
+        return {name: self._words(name) for name in self.usable}
+
+    def _words(self, name: str) -> ToolWording:
+        route, tool = self.api.routes[name], self.tools[name]
+        resource = self.api.resources.get(route.shape)
+        noun = resource.noun if resource is not None else _noun_of(route)
+        phrase = self._phrase(route, noun, tool)
+        paths = {argument for argument, _ in route.steps}
+        others = {key: key in tool.required for key in tool.parameters if key not in paths}
+        refer = {}
+        for offer in self.offers[name]:
+            if route.entity is not None and route.entity.many:
+                refer[offer.pointer] = Reference(("the first one found",), (f"the first {noun} on the list",))
+            else:
+                label = next((key for key, must in others.items() if must), None)
+                full = f"the {noun} with {words_of(label)} {{{label}}}" if label else f"the new {noun}"
+                refer[offer.pointer] = Reference((f"that {noun}", f"the new {noun}"), (full,))
+        return tool_wording(phrase, others, self.usable[name], refer)
+
+    def _phrase(self, route: Route, noun: str, tool: Tool) -> Phrase:
+        references = [self._refer(argument, shape, tool) for argument, shape in route.steps]
+        own = references.pop() if route.role in _ON_ITEM and references else f"the {noun}"
+        where = "".join(f" of {reference}" for reference in reversed(references))
+        verb = words_of(route.verb)
+        article = "an" if noun[:1] in "aeiou" else "a"
+        many = noun if noun.endswith("s") else f"{noun}s"
+        told = f"the {noun}"
+        if route.role == "create":
+            return Phrase(
+                (f"create {article} {noun}{_for(where)}", f"add {article} new {noun}{_for(where)}"),
+                f"the new {noun} is there",
+                told,
+            )
+        if route.role in {"list", "search"}:
+            return Phrase(
+                (f"list the {many}{where}", f"show me the {many}{where}"), "", f"the first {noun} on the list"
+            )
+        if route.role == "read":
+            return Phrase((f"look up {own}{where}", f"show me {own}{where}"), "", told)
+        if route.role == "update":
+            return Phrase((f"update {own}{where}", f"change {own}{where}"), f"the {noun} is updated", told)
+        if route.role == "delete":
+            return Phrase((f"delete {own}{where}", f"remove {own}{where}"), f"the {noun} is deleted", told)
+        if route.role == "part":
+            return Phrase(
+                (f"get the {verb} of {own}{where}", f"show me the {verb} of {own}{where}"), "", f"the {verb}"
+            )
+        if route.role == "act":
+            before = {"put": "set", "delete": "clear", "patch": "change"}.get(route.operation.method, "do")
+            return Phrase(
+                (f"{before} the {verb} of {own}{where}",), f"the {verb} of the {noun} is done", told
+            )
+        deed = words_of(route.operation.tool.name)
+        if route.role == "document":
+            return Phrase((f"get the {noun}{where} ({deed})",), "", told)
+        return Phrase((f"carry out this: {deed}{where}",), f"done: {deed}", "the outcome")
+
+    def _refer(self, argument: str, shape: str, tool: Tool) -> str:
+        if tool.parameters[argument].get("x-hidden"):
+            return f"{{{argument}}}"
+        noun = self.api.resources[shape].noun if shape else words_of(argument)
+        return f"the {noun} {{{argument}}}"
+
+
+def _noun_of(route: Route) -> str:
+    return words_of(route.verb) or "overview"
+
+
+def _for(where: str) -> str:
+    return where.replace(" of ", " for ", 1)
+
+
+def _typed(text: str, schema: Any) -> Any:
+    kinds = schema.get("type") if isinstance(schema, dict) else None
+    if kinds in {"integer", "number"}:
+        try:
+            return int(text)
+        except ValueError:
+            return float(text)
+    return text
+
+
+def family_tools(conversion: Conversion) -> list[Tool]:
+    """Return all tools of a description, with their semantic types, each once."""
+    found: dict[str, Tool] = {}
+    for family in families(conversion):
+        for name, tool in family.tools.items():
+            found.setdefault(name, tool)
+    return list(found.values())

@@ -1,0 +1,348 @@
+"""What the paths of an API say about it: its resources, who owns whom, and what each operation does to them.
+
+`/pets` with `/pets/{petId}` is a resource; POST on it creates, GET on it lists, GET on the item reads, and so on;
+`/pets/{petId}/feed` acts on an item or reads a part of it. What has no item path is a document (GET) or a
+call (anything else).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+from planarena.environments.instances import Generator, NoInstanceError
+from planarena.tools.openapi import Conversion, RestOperation
+
+__all__ = ["Api", "Entity", "Resource", "Role", "Route", "analyse", "find_entity", "normal"]
+
+Role = Literal["create", "read", "update", "delete", "list", "search", "part", "act", "document", "call"]
+_SEARCH = re.compile(r"^(search|find|query|lookup|filter)", re.IGNORECASE)
+_PARAMETER = re.compile(r"\{([^{}]+)\}")
+_IDS = ("id", "uuid", "uid", "guid", "_id", "identifier", "key", "slug", "sid", "name", "code", "number")
+
+
+class Resource(NamedTuple):
+    """A kind of thing that an API keeps.
+
+    Attributes:
+        shape: The collection's path with `{}` for each parameter, as `/pets`.
+        noun: As `pet`.
+        id_name: The parameter that names an item.
+        producers: Wire names of the operations whose results show an id.
+    """
+
+    shape: str
+    noun: str
+    id_name: str
+    producers: tuple[str, ...]
+
+
+class Entity(NamedTuple):
+    """Where a response shows an item of a resource.
+
+    Attributes:
+        path: Property names from the response's root; for lists: of the array.
+        many: Whether it is an array of items.
+        properties: The item's properties.
+        id_field: The property that holds the id, or "".
+    """
+
+    path: tuple[str, ...]
+    many: bool
+    properties: dict[str, Any]
+    id_field: str
+
+
+class Route(NamedTuple):
+    """An operation with its role.
+
+    Attributes:
+        operation: The operation.
+        role: What it does.
+        shape: The resource's shape (for documents and calls: the path's own).
+        steps: For each path parameter, outermost first: (argument, the shape of its resource or "").
+        verb: The last literal of the path: what an action is called.
+        entity: Where its response shows an item, or None.
+    """
+
+    operation: RestOperation
+    role: Role
+    shape: str
+    steps: tuple[tuple[str, str], ...]
+    verb: str
+    entity: Entity | None
+
+
+class Api(NamedTuple):
+    """An API as its paths describe it.
+
+    Attributes:
+        routes: By wire name.
+        resources: By shape.
+        id_types: The JSON type of the ids that responses show, by shape.
+    """
+
+    routes: dict[str, Route]
+    resources: dict[str, Resource]
+    id_types: dict[str, str]
+
+
+def normal(name: str) -> str:
+    """Return a name without case and separators: `petId`, `pet_id` and `pet-id` are one."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _segments(path: str) -> list[str]:
+    """Split a path; a parameter stands alone, `{id}.json` loses its ending and `{id}:cancel` becomes two."""
+    found: list[str] = []
+    for segment in path.split("?", maxsplit=1)[0].strip("/").split("/"):
+        match = re.match(r"^(\{[^{}]+\})(?:\.(?:json|xml)|(:.+))?$", segment)
+        if match:
+            found.append(match.group(1))
+            found += [match.group(2)] if match.group(2) else []
+        else:
+            found.append(re.sub(r"\.(json|xml)$", "", segment))
+    return [segment for segment in found if segment]
+
+
+def _shape(segments: Iterable[str]) -> str:
+    return "/" + "/".join(_PARAMETER.sub("{}", segment) for segment in segments)
+
+
+def _is_parameter(segment: str) -> bool:
+    return segment.startswith("{") and segment.endswith("}")
+
+
+def singular(word: str) -> str:
+    """Return the singular of an English plural, roughly."""
+    if re.search(r"(ss|us|is|news|series|status)$", word):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if re.search(r"(ches|shes|xes|sses|zes)$", word):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and len(word) > 3 else word
+
+
+def words_of(name: str) -> str:
+    """Return an identifier as plain words: `shipToAddress` becomes `ship to address`."""
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
+    return re.sub(r"[^A-Za-z0-9]+", " ", spaced).strip().lower()
+
+
+def analyse(conversion: Conversion) -> Api:
+    """Give every operation of a description its role."""
+    paths = {operation.path: _segments(operation.path) for operation in conversion.operations}
+    items = {
+        _shape(segments): segments for segments in paths.values() if segments and _is_parameter(segments[-1])
+    }
+    fields = _fields_by_shape(conversion, paths)
+    routes: dict[str, Route] = {}
+    for operation in conversion.operations:
+        segments = paths[operation.path]
+        role, shape, verb = _role(operation, segments, items)
+        steps = _steps(operation, segments, items)
+        id_name = _id_name(items.get(f"{shape}/{{}}"))
+        noun = _noun(shape)
+        entity = None
+        if operation.tool.output_schema is not None and role != "delete":
+            entity = find_entity(
+                operation.tool.output_schema,
+                role in {"list", "search"},
+                id_name,
+                noun,
+                fields.get(shape, set()),
+            )
+        routes[operation.tool.wire_name] = Route(operation, role, shape, steps, verb, entity)
+    resources: dict[str, Resource] = {}
+    for item, segments in items.items():
+        shape = item[:-3]
+        producers = tuple(
+            name
+            for name, route in routes.items()
+            if route.shape == shape
+            and route.role in {"create", "list", "search"}
+            and route.entity is not None
+            and route.entity.id_field
+        )
+        resources[shape] = Resource(shape, _noun(shape), _id_name(segments), producers)
+    return Api(routes, resources, _id_types(routes))
+
+
+def _id_types(routes: dict[str, Route]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for route in routes.values():
+        if route.entity is None or not route.entity.id_field:
+            continue
+        schema = _plain(
+            _reader(route.operation.tool.output_schema), route.entity.properties[route.entity.id_field]
+        )
+        kinds = (schema or {}).get("type")
+        kind = next(
+            (one for one in (kinds if isinstance(kinds, list) else [kinds]) if one not in {None, "null"}),
+            None,
+        )
+        if kind in {"string", "integer", "number"}:
+            found.setdefault(route.shape, str(kind))
+    return found
+
+
+def _noun(shape: str) -> str:
+    literals = [part for part in shape.split("/") if part and "{}" not in part]
+    if not literals:
+        return "item"
+    return singular(words_of(literals[-1])) or "item"
+
+
+def _id_name(segments: list[str] | None) -> str:
+    return segments[-1][1:-1] if segments else ""
+
+
+def _role(
+    operation: RestOperation, segments: list[str], items: dict[str, list[str]]
+) -> tuple[Role, str, str]:
+    method, shape = operation.method, _shape(segments)
+    if segments and _is_parameter(segments[-1]):
+        kinds: dict[str, Role] = {"get": "read", "head": "read", "delete": "delete"}
+        return kinds.get(method, "update"), _shape(segments[:-1]), ""
+    verb = segments[-1].lstrip(":") if segments else ""
+    if f"{shape}/{{}}" in items:
+        if method in {"post", "put"}:
+            return "create", shape, verb
+        return ("list", shape, verb) if method == "get" else ("call", shape, verb)
+    above = _shape(segments[:-1])
+    if _SEARCH.match(verb) and f"{above}/{{}}" in items and method in {"get", "post"}:
+        return "search", above, verb
+    if above in items:
+        return ("part" if method == "get" else "act"), above[:-3], verb
+    return ("document" if method in {"get", "head"} else "call"), shape, verb
+
+
+def _steps(
+    operation: RestOperation, segments: list[str], items: dict[str, list[str]]
+) -> tuple[tuple[str, str], ...]:
+    argument_of = {name: key for key, (place, name) in operation.placement.items() if place == "path"}
+    steps = []
+    for number, segment in enumerate(segments):
+        for name in _PARAMETER.findall(segment):
+            above = _shape(segments[: number + 1])
+            shape = above[:-3] if _is_parameter(segment) and above in items else ""
+            if name in argument_of:
+                steps.append((argument_of[name], shape))
+    return tuple(steps)
+
+
+def _fields_by_shape(conversion: Conversion, paths: dict[str, list[str]]) -> dict[str, set[str]]:
+    """The names that requests write into a resource."""
+    found: dict[str, set[str]] = {}
+    for operation in conversion.operations:
+        if operation.method not in {"post", "put", "patch"}:
+            continue
+        segments = paths[operation.path]
+        shape = _shape(segments[:-1] if segments and _is_parameter(segments[-1]) else segments)
+        names = found.setdefault(shape, set())
+        for key, (place, name) in operation.placement.items():
+            if place in {"field", "form"}:
+                names.add(normal(name))
+            elif place == "body":
+                names.update(_property_names(operation.tool.input_schema, operation.tool.parameters[key]))
+    return found
+
+
+def _property_names(root: dict[str, Any], schema: Any) -> set[str]:
+    if not isinstance(schema, dict):
+        return set()
+    try:
+        merged = _reader(root).merged(schema)
+    except (NoInstanceError, RecursionError):
+        return set()
+    return {normal(name) for name in merged.get("properties", {})}
+
+
+def _reader(root: Any) -> Generator:
+    from random import Random
+
+    return Generator(root, Random(0))
+
+
+def find_entity(root: Any, many: bool, id_name: str, noun: str, fields: set[str]) -> Entity | None:
+    """Find where a response shows an item: at its root, or in an envelope of at most two levels.
+
+    Args:
+        root: The response's schema.
+        many: Whether an array of items is sought.
+        id_name: The path parameter that names an item.
+        noun: As `pet`.
+        fields: Normal names that requests write.
+    """
+    reader = _reader(root)
+    best: tuple[int, int, Entity] | None = None
+    queue: list[tuple[tuple[str, ...], Any]] = [((), root)]
+    while queue:
+        path, schema = queue.pop(0)
+        merged = _plain(reader, schema)
+        if merged is None:
+            continue
+        item = merged
+        if many:
+            item = _plain(reader, merged.get("items")) or {} if "items" in merged else {}
+        properties = item.get("properties", {})
+        if properties and (not many or "items" in merged):
+            id_field = _id_field(reader, properties, id_name, noun)
+            score = 2 * bool(id_field) + sum(normal(name) in fields for name in properties)
+            if score and (best is None or (score, -len(path)) > best[:2]):
+                best = score, -len(path), Entity(path, many, properties, id_field)
+        if len(path) < 2:
+            queue += [
+                ((*path, name), inner) for name, inner in list(merged.get("properties", {}).items())[:60]
+            ]
+    return best[2] if best else None
+
+
+def _plain(reader: Generator, schema: Any) -> dict[str, Any] | None:
+    """Follow references and the first alternative, as the generator does."""
+    if not isinstance(schema, dict):
+        return None
+    try:
+        merged = reader.merged(schema)
+        for _ in range(4):
+            key = next((key for key in ("oneOf", "anyOf") if key in merged), None)
+            if key is None:
+                return merged
+            options = [one for one in merged[key] if isinstance(one, dict) and one != {"type": "null"}]
+            if not options:
+                return merged
+            rest = {word: value for word, value in merged.items() if word not in {"oneOf", "anyOf"}}
+            merged = reader.merged({"allOf": [rest, options[0]]})
+        return merged
+    except (NoInstanceError, RecursionError):
+        return None
+
+
+def _id_field(reader: Generator, properties: dict[str, Any], id_name: str, noun: str) -> str:
+    wanted = [
+        normal(id_name),
+        *_IDS[:5],
+        normal(f"{noun}id"),
+        normal(f"{noun}uuid"),
+        normal(f"{noun}name"),
+        *_IDS[5:],
+    ]
+    names: dict[str, str] = {}
+    for name in properties:
+        names.setdefault(normal(name), name)
+    for want in wanted:
+        found = names.get(normal(want)) if want else None
+        if found is not None and _is_scalar(_plain(reader, properties[found])):
+            return found
+    return ""
+
+
+def _is_scalar(schema: dict[str, Any] | None) -> bool:
+    if schema is None:
+        return False
+    kinds = schema.get("type")
+    if kinds is None:
+        return not any(key in schema for key in ("properties", "items"))
+    return bool({"string", "integer", "number"} & set(kinds if isinstance(kinds, list) else [kinds]))

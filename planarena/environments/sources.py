@@ -1,0 +1,310 @@
+"""Tool sources other than our own domains: what a build can draw scenarios from.
+
+A source holds units; a unit is a group of tools that can be executed together (a family of REST operations, the
+servers of a configuration, a Python module). `draw` is a pure function of the seed and a number, as for builtin
+domains, and gives all that the pipeline needs of a scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from planarena.environments.state import Footprint
+from planarena.environments.wording import Offer, ToolWording
+from planarena.environments.world import Operation, Outcome
+from planarena.errors import SourceError
+from planarena.tools.tool import Tool
+
+__all__ = [
+    "Drawn",
+    "LiveWorld",
+    "Opened",
+    "Source",
+    "SourceOptions",
+    "Unit",
+    "draw_tools",
+    "open_source",
+    "split_source",
+]
+
+KINDS = ("builtin", "json", "openapi", "mcp", "python")
+
+
+class SourceOptions(msgspec.Struct, frozen=True):
+    """What a user allows.
+
+    Attributes:
+        unsafe_no_sandbox: Run third-party code without a sandbox.
+        allow_effects: Execute gold trajectories once against live tools that cannot go back.
+    """
+
+    unsafe_no_sandbox: bool = False
+    allow_effects: bool = False
+
+
+class LiveWorld(Protocol):
+    """What the pipeline asks of a scenario's world; `World` is one."""
+
+    operations: dict[str, Operation]
+    facts: dict[str, Any]
+
+    @property
+    def store(self) -> Any:
+        """What can be dumped and hashed anew."""
+
+    def propose(self, name: str, rng: Random) -> list[dict[str, Any]]:
+        """Return arguments for atoms of a tool."""
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Execute one call."""
+
+    def footprint(self) -> Footprint:
+        """Return what the last call read and wrote."""
+
+    def mark(self) -> int:
+        """Return a point to roll back to."""
+
+    def rollback(self, mark: int) -> None:
+        """Undo every call since `mark`."""
+
+    def digest(self) -> str:
+        """Return the hash of the state."""
+
+
+class Opened(NamedTuple):
+    """A new world of a unit and what it is about."""
+
+    world: LiveWorld
+    title: str
+    description: str
+
+
+class Unit(Protocol):
+    """A group of tools that are executed together.
+
+    Attributes:
+        name: Unique within its source, stable between runs.
+        execution_kind: `real`, `emulated` or `simulated`.
+        safety: `read_only`, `snapshot` or `reset`.
+    """
+
+    name: str
+    execution_kind: str
+    safety: str
+
+    @property
+    def operations(self) -> dict[str, Operation]:
+        """The usable operations by wire name."""
+
+    @property
+    def wording(self) -> dict[str, ToolWording]:
+        """Their words."""
+
+    @property
+    def offers(self) -> dict[str, tuple[Offer, ...]]:
+        """What their results offer for binding."""
+
+    def open(self, salt: str) -> Opened:
+        """Return a new world, a pure function of the salt."""
+
+    def restore(self, tables: Mapping[str, Any], facts: Mapping[str, Any], salt: str) -> LiveWorld:
+        """Return the world of a stored scenario."""
+
+
+class Drawn(NamedTuple):
+    """A scenario: what `planarena.pipeline.scenarios.Scenario` is made of.
+
+    Attributes:
+        unit: Where it comes from.
+        salt: With which the unit's `restore` makes the world again.
+        tools: Wire names of the tools on offer.
+        world: In its initial state; `world.operations` holds every operation of the unit.
+        title: A few words.
+        description: A sentence.
+        facts: What the user knows.
+        offers: By tool.
+        wording: By tool; `outputs` are what goals require.
+    """
+
+    unit: Unit
+    salt: str
+    tools: tuple[str, ...]
+    world: LiveWorld
+    title: str
+    description: str
+    facts: dict[str, Any]
+    offers: dict[str, tuple[Offer, ...]]
+    wording: dict[str, ToolWording]
+
+
+class Source:
+    """A source of tools.
+
+    Args:
+        text: As on the command line.
+        units: Its units.
+        listed: All its tools, where more are listed than can be executed.
+    """
+
+    def __init__(self, text: str, units: Sequence[Unit], listed: Sequence[Tool] = ()) -> None:
+        self.text = text
+        self.units = tuple(units)
+        self._listed = tuple(listed)
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """Every tool once."""
+        found: dict[str, Tool] = {tool.wire_name: tool for tool in self._listed}
+        if not found:
+            for unit in self.units:
+                for name, operation in unit.operations.items():
+                    found.setdefault(name, operation.tool)
+        return tuple(found.values())
+
+    def unit(self, name: str) -> Unit:
+        """Return a unit by name.
+
+        Raises:
+            SourceError: There is none of that name: the source has changed.
+        """
+        for unit in self.units:
+            if unit.name == name:
+                return unit
+        raise SourceError(
+            f"has no unit {name!r}", where=self.text, fix="give the source that the run was built from"
+        )
+
+    @cached_property
+    def drawable(self) -> tuple[Unit, ...]:
+        """The units of which a scenario can be made: at least one usable operation."""
+        return tuple(unit for unit in self.units if unit.operations)
+
+    def draw(self, seed: int, number: int, tools: tuple[int, int] = (6, 10)) -> Drawn:
+        """Draw scenario `number`: the same arguments always give the same scenario.
+
+        Args:
+            seed: Of the build.
+            number: Of the scenario within this source.
+            tools: Fewest and most tools.
+
+        Raises:
+            SourceError: Nothing of the source can be executed.
+        """
+        if not self.drawable:
+            raise SourceError(
+                "nothing of it can be executed", where=self.text, fix="`planarena tools check` says why"
+            )
+        unit = self.drawable[number % len(self.drawable)]
+        salt = blake2b(repr((seed, unit.name, number)).encode(), digest_size=8).hexdigest()
+        opened = unit.open(salt)
+        drawn = draw_tools(unit.operations, unit.offers, tools[0], tools[1], Random(int(salt, 16)))
+        return Drawn(
+            unit,
+            salt,
+            drawn,
+            opened.world,
+            opened.title,
+            opened.description,
+            opened.world.facts,
+            {name: unit.offers[name] for name in unit.operations},
+            {name: unit.wording[name] for name in unit.operations},
+        )
+
+
+def draw_tools(
+    available: Mapping[str, Operation],
+    offered: Mapping[str, Sequence[Offer]],
+    fewest: int,
+    most: int,
+    rng: Random,
+) -> tuple[str, ...]:
+    """Draw tools so that every need of a drawn tool has a producer among them, in the order of `available`."""
+    producers: dict[str, list[str]] = {}
+    for name, entries in offered.items():
+        for semantic in {entry.semantic for entry in entries}:
+            producers.setdefault(semantic, []).append(name)
+    names = list(available)
+    rng.shuffle(names)
+    size = rng.randint(min(fewest, len(names)), min(most, len(names)))
+    drawn: set[str] = set()
+    for name in names:
+        if len(drawn) >= size:
+            break
+        queue = [name]
+        while queue:
+            tool = queue.pop()
+            if tool in drawn:
+                continue
+            drawn.add(tool)
+            for argument in available[tool].tool.required:
+                schema = available[tool].tool.parameters[argument]
+                if not isinstance(schema, dict) or not schema.get("x-hidden"):
+                    continue
+                makers = [maker for maker in producers.get(schema.get("x-semantic", ""), ()) if maker != tool]
+                if makers and not any(maker in drawn for maker in makers):
+                    queue.append(makers[rng.randrange(len(makers))])
+    return tuple(name for name in available if name in drawn)
+
+
+def split_source(text: str) -> tuple[str, str]:
+    """Split a source as the command line writes it into its kind and the rest.
+
+    Raises:
+        SourceError: The kind is unknown.
+    """
+    if text == "builtin" or text.startswith("builtin:"):
+        return "builtin", text.partition(":")[2]
+    kind, colon, rest = text.partition(":")
+    if colon and kind in KINDS:
+        return kind, rest
+    if text.endswith(".json") or Path(text).is_file():
+        return "json", text
+    raise SourceError(
+        f"there is no source of the kind {kind!r}" if colon else f"there is no source {text!r}",
+        where="SOURCE",
+        fix="write builtin[:DOMAIN], tools.json, openapi:FILE_OR_FOLDER, mcp:servers.json or python:module",
+    )
+
+
+@lru_cache(maxsize=32)
+def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
+    """Open a source; an open one is shared by all that ask for it in this process.
+
+    Args:
+        text: `openapi:FILE_OR_FOLDER`, `mcp:servers.json`, `python:module` or a JSON list of tools.
+        options: What the user allows.
+
+    Raises:
+        SourceError: It cannot be read, or holds no tools.
+        EnvironmentUnavailableError: It needs a sandbox or a package that is not here.
+    """
+    kind, rest = split_source(text)
+    if kind == "openapi":
+        from planarena.environments.openapi_source import families, openapi_tools
+
+        units: list[Unit] = []
+        for _, conversion in openapi_tools(Path(rest)):
+            units.extend(families(conversion))
+        return Source(text, units)
+    if kind == "python":
+        from planarena.environments.python_source import open_python
+
+        return Source(text, [open_python(rest, options)])
+    if kind == "mcp":
+        from planarena.environments.mcp import open_servers
+
+        return Source(text, [open_servers(Path(rest), options)])
+    if kind == "json":
+        from planarena.tools import read_tool_list
+
+        return Source(text, [], read_tool_list(rest))
+    raise SourceError(
+        "builtin domains are opened by name", where=text, fix="use planarena.environments.domains"
+    )

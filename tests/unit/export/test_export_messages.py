@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +13,7 @@ import pytest
 from planarena import Run
 from planarena.errors import RunError
 from planarena.export import JoinedTrajectory, join_trajectories, render_messages, render_tool
+from planarena.records import read_rows, write_shard
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,25 @@ def test_joining_keeps_every_row(built_run: Run, trajectories: list[JoinedTrajec
         known = {tool.tool_id for tool in one.tools}
         if one.row.kind == "gold":
             assert {action.tool.tool_id for action in one.actions} <= known
+
+
+def test_withheld_tools_are_not_on_offer(built_run: Run, tmp_path: Path) -> None:
+    shutil.copytree(built_run.path, tmp_path / "run")
+    run = Run.open(tmp_path / "run")
+    for path in run.shards("tasks"):
+        rows = read_rows(path, "tasks")
+        scenarios = {
+            row.scenario_id: row for row in read_rows(run.path / f"tables/scenarios/{path.name}", "scenarios")
+        }
+        held = [json.loads(scenarios[row.scenario_id].tool_ids)[1] for row in rows]
+        changed = [
+            msgspec.structs.replace(row, withheld_tool_ids=json.dumps([tool]))
+            for row, tool in zip(rows, held, strict=True)
+        ]
+        write_shard(run.path, "tasks", path.stem, changed)
+    for one in join_trajectories(run):
+        offered = json.loads(one.scenario.tool_ids)
+        assert [tool.tool_id for tool in one.tools] == [offered[0], *offered[2:]]
 
 
 def test_a_tool_that_does_not_exist_keeps_its_name(trajectories: list[JoinedTrajectory]) -> None:

@@ -8,7 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from planarena import Run
+from planarena.export import join_trajectories
 from planarena.report import render_report
+from planarena.report.examples import render_example
 
 
 class _Page(HTMLParser):
@@ -105,6 +107,14 @@ def test_hostile_text_stays_text(hostile_run: Run, hostile: str) -> None:
     assert page.text.count(seen.replace("\u202e", "\\u202e")) > 100
     styles = [value for _, name, value in page.attributes if name == "style"]
     assert all(re.fullmatch(r"[a-z-]+:\s?\d+px", value) for value in styles)
+
+
+def test_a_long_observation_is_cut_and_says_so(built_run: Run) -> None:
+    one = next(join_trajectories(built_run))
+    long = one.actions[0]._replace(observation={"text": "x" * 200_000})
+    shown = render_example(one._replace(actions=(long,)))
+    assert len(shown) < 40_000
+    assert "more characters" in shown
 
 
 def test_same_run_same_bytes(built_run: Run) -> None:

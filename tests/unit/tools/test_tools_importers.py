@@ -169,7 +169,7 @@ def witness() -> Iterator[tuple[str, list[str]]]:
             """Stay quiet."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}", asked
     server.shutdown()

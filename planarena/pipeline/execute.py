@@ -10,7 +10,7 @@ from typing import Any
 from planarena.config import BuildConfig
 from planarena.environments.state import Footprint
 from planarena.environments.wording import load_wording, parse_pointer
-from planarena.episodes import Episode, Goal, RequiredOutput, Taken
+from planarena.episodes import Episode
 from planarena.pipeline.products import (
     Discard,
     Executed,
@@ -20,8 +20,9 @@ from planarena.pipeline.products import (
     ScenarioEdge,
     Step,
 )
+from planarena.pipeline.proving import Proven, prove_task
 from planarena.pipeline.scenarios import Scenario, draw_scenario, rng_for
-from planarena.proofs import Dependences, find_dependences, find_superfluous, known_values, prove_orders
+from planarena.proofs import Dependences, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
 from planarena.tasks.atoms import Atom, Binding, Call, resolve
@@ -253,87 +254,19 @@ class _ScenarioRun:
     # -- proofs --------------------------------------------------------------------------------
 
     def _prove(self, member: Member) -> Executed | Discard:
-        """Execute a task in its unrolled order and prove it, or say which proof fails."""
+        """Prove a task in its unrolled order, or say which proof fails."""
         rows = generations(member.expression)
         order = [number for row in rows for number in row]
         program = self._program(order, member.bindings)
         text = render(member.expression, lambda number: self.atoms[number].tool)
-        episode = Episode(self.world, program)
-        taken = [episode.perform_fully(step) for step in range(len(program))]
-        final = self.world.digest()
-        self.world.rollback(self.start)
-        for step, one in enumerate(taken):
-            if one.outcome.status != "ok":
-                assert one.outcome.error is not None
-                return Discard(
-                    text,
-                    "execution",
-                    one.outcome.error["code"],
-                    f"step {step}: {one.outcome.error['message']}",
-                )
-        goal = self._goal(program, taken, final)
-        if goal is None:
-            return Discard(
-                text, "execution", "missing_output", "a result lacks a value that the answer reports"
-            )
-        before = _before_in(member.expression, order)
-        payloads = [one.outcome.payload for one in taken]
-        episode.forget()
-        violation = prove_orders(episode, before, payloads, [one.state_after for one in taken])
-        if violation is not None:
-            steps = " ".join(map(str, violation.order))
-            stage = "determinism" if violation.kind == "determinism" else "parallel"
-            return Discard(text, stage, "order_matters", f"in the order {steps}: {violation.detail}")
-        results = [one.outcome.result for one in taken]
-        episode.forget()
-        known = known_values(program, self.world.facts)
-        superfluous = find_superfluous(episode, program, goal, known, results)
-        if superfluous is not None:
-            return Discard(
-                text,
-                "minimality",
-                "superfluous_step",
-                f"the goal holds without step {superfluous} ({program[superfluous].tool})",
-            )
-        return self._executed(member, rows, order, program, taken, goal)
+        proven = prove_task(self.world, program, _before_in(member.expression, order), self.outputs, text)
+        return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)
 
-    def _goal(self, program: Sequence[Call], taken: Sequence[Taken], final: str) -> Goal | None:
-        """Require the final state, and what the answer reports of the reads that no later step takes a value from.
-
-        What a write reports is in the state; requiring it too would let a write count as needed although a
-        later one overwrites all it did.
-
-        Returns:
-            The goal, or None when a result lacks a value that the answer reports.
-        """
-        consumed = {binding.source for call in program for binding in call.bound}
-        required: list[RequiredOutput] = []
-        for step, one in enumerate(taken):
-            if step in consumed:
-                continue
-            values = []
-            for path in self.outputs[one.tool]:
-                value = resolve(one.outcome.result, path)
-                if not isinstance(value, str | int | float):
-                    return None
-                values.append((path, value))
-            if self.world.operations[one.tool].tool.effects == "read":
-                required.append(RequiredOutput(one.tool, tuple(values)))
-        return Goal(final, tuple(required))
-
-    def _executed(
-        self,
-        member: Member,
-        rows: list[list[int]],
-        order: list[int],
-        program: Sequence[Call],
-        taken: Sequence[Taken],
-        goal: Goal,
-    ) -> Executed:
+    def _executed(self, member: Member, rows: list[list[int]], order: list[int], proven: Proven) -> Executed:
         place = {number: step for step, number in enumerate(order)}
         group = {number: row for row, numbers in enumerate(rows) for number in numbers}
         steps = []
-        for step, (number, one) in enumerate(zip(order, taken, strict=True)):
+        for _step, (number, one) in enumerate(zip(order, proven.taken, strict=True)):
             bound = tuple(
                 (
                     argument,
@@ -342,7 +275,6 @@ class _ScenarioRun:
                 )
                 for argument, _ in self.atoms[number].needs
             )
-            assert len(bound) == len(program[step].bound)
             steps.append(
                 Step(
                     number,
@@ -362,7 +294,9 @@ class _ScenarioRun:
             )
         )
         text = render(member.expression, str)
-        return Executed(text, member.level, tuple(steps), edges, over_serialised, goal, 0)
+        return Executed(
+            text, member.level, tuple(steps), edges, over_serialised, proven.goal, proven.reported
+        )
 
     def _product(self, space: Composition, items: list[Executed | Discard]) -> ExecutedScenario:
         scenario = self.scenario

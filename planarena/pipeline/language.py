@@ -108,22 +108,25 @@ class ScenarioLanguage:
     def _answer(
         self, task: Executed, steps: list[StepWords], turn_of: Sequence[int], turn: int, rng: Random
     ) -> str:
-        """Write the answer to one user turn: what its steps gave that no step of the same turn takes up."""
+        """Write the answer to one user turn: what the goal has reported, and what no step of the turn takes up."""
         consumed = {
             source
             for number, step in enumerate(task.steps)
             if turn_of[number] == turn
             for _, source, _ in step.bound
         }
-        # A goal requires the outputs of the steps that nothing takes a value from; others may lack some.
+        # A step that only a later turn takes up need not have all its outputs: then it is not spoken of.
         reported = [
             step.number
             for step in steps
             if turn_of[step.number] == turn
-            and step.number not in consumed
-            and all(
-                isinstance(resolve(step.result, parse_pointer(output)), str | int | float)
-                for output in step.wording.outputs
-            )
+            and (step.number in task.reported or (step.number not in consumed and _tells_all(step)))
         ]
         return write_response(steps, reported, rng)
+
+
+def _tells_all(step: StepWords) -> bool:
+    return all(
+        isinstance(resolve(step.result, parse_pointer(output)), str | int | float)
+        for output in step.wording.outputs
+    )

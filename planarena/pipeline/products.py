@@ -64,7 +64,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
         order_edges: (earlier step, later step, what a swap changes) without data.
         over_serialised: See `planarena.tasks.algebra.from_order`.
         goal: The goal.
-        n_calls: Calls executed to prove it.
+        reported: The steps whose outputs the answer reports.
     """
 
     expression: str
@@ -73,7 +73,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
     order_edges: tuple[tuple[int, int, str], ...]
     over_serialised: bool
     goal: Goal
-    n_calls: int
+    reported: tuple[int, ...]
 
 
 class Discard(msgspec.Struct, frozen=True, array_like=True, tag="discard"):

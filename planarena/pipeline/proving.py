@@ -1,0 +1,115 @@
+"""Proving one task: run it, state its goal, run it again in every legal order, and without each of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planarena.environments import World
+from planarena.episodes import Episode, Goal, RequiredOutput, Taken
+from planarena.pipeline.products import Discard
+from planarena.proofs import find_superfluous, known_values, prove_orders
+from planarena.tasks.atoms import Call, resolve
+
+__all__ = ["Proven", "prove_task"]
+
+Path = tuple[str | int, ...]
+
+
+class Proven(NamedTuple):
+    """A task that passed every proof.
+
+    Attributes:
+        taken: Its executions in the recorded order.
+        goal: Its goal.
+        reported: The steps whose outputs the answer reports.
+    """
+
+    taken: list[Taken]
+    goal: Goal
+    reported: tuple[int, ...]
+
+
+def prove_task(
+    world: World,
+    program: Sequence[Call],
+    before: Sequence[int],
+    outputs: Mapping[str, Sequence[Path]],
+    text: str,
+) -> Proven | Discard:
+    """Prove a task, or say which proof fails.
+
+    Args:
+        world: In the initial state, where it is left again.
+        program: The calls in unrolled order.
+        before: Predecessors by step, as bit masks.
+        outputs: By tool, the paths of what an answer reports.
+        text: The task's expression, for the discard.
+    """
+    start = world.mark()
+    episode = Episode(world, program)
+    taken = [episode.perform_fully(step) for step in range(len(program))]
+    final = world.digest()
+    world.rollback(start)
+    for step, one in enumerate(taken):
+        if one.outcome.error is not None:
+            return Discard(
+                text, "execution", one.outcome.error["code"], f"step {step}: {one.outcome.error['message']}"
+            )
+    consumed = {binding.source for call in program for binding in call.bound}
+    reported = [step for step in range(len(program)) if step not in consumed]
+    values = {step: _values(outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)}
+    if any(values[step] is None for step in reported):
+        return Discard(text, "execution", "missing_output", "a result lacks a value that the answer reports")
+    episode.forget()
+    payloads = [one.outcome.payload for one in taken]
+    violation = prove_orders(episode, before, payloads, [one.state_after for one in taken])
+    if violation is not None:
+        steps = " ".join(map(str, violation.order))
+        stage = "determinism" if violation.kind == "determinism" else "parallel"
+        return Discard(text, stage, "order_matters", f"in the order {steps}: {violation.detail}")
+    known = known_values(program, world.facts)
+    results = [one.outcome.result for one in taken]
+    while True:
+        goal = Goal(final, tuple(_required(world, taken, values, reported)))
+        episode.forget()
+        superfluous = find_superfluous(episode, program, goal, known, results)
+        if superfluous is None:
+            return Proven(taken, goal, tuple(sorted(reported)))
+        # A look-up whose value is known from elsewhere too was asked for all the same: its answer is reported.
+        tool = program[superfluous].tool
+        if superfluous in reported or values[superfluous] is None or not _is_read(world, tool):
+            detail = f"the goal holds without step {superfluous} ({tool})"
+            return Discard(text, "minimality", "superfluous_step", detail)
+        reported.append(superfluous)
+
+
+def _is_read(world: World, tool: str) -> bool:
+    return world.operations[tool].tool.effects == "read"
+
+
+def _values(paths: Iterable[Path], result: Any) -> tuple[tuple[Path, Any], ...] | None:
+    found = []
+    for path in paths:
+        value = resolve(result, path)
+        if not isinstance(value, str | int | float):
+            return None
+        found.append((path, value))
+    return tuple(found)
+
+
+def _required(
+    world: World,
+    taken: Sequence[Taken],
+    values: Mapping[int, tuple[tuple[Path, Any], ...] | None],
+    reported: Iterable[int],
+) -> Iterable[RequiredOutput]:
+    """Require what the answer reports of reads.
+
+    What a write reports is in the state; requiring it too would let a write count as needed although a
+    later one overwrites all it did.
+    """
+    for step in sorted(reported):
+        shown = values[step]
+        if shown is not None and _is_read(world, taken[step].tool):
+            yield RequiredOutput(taken[step].tool, shown)

@@ -1,8 +1,9 @@
 """Export for Hugging Face: Parquet files by split, one row a trajectory, and a card that names them.
 
-`datasets.load_dataset(FOLDER)` opens it offline. `tools` is JSON text (Arrow would merge the schemas of different
-tools and fill them with nulls); `messages`, `steps`, `goal` and `context` are JSON values to `datasets` and JSON
-text to every other reader of Parquet.
+`datasets.load_dataset(FOLDER)` opens it offline. `tools`, `steps`, `goal` and `context` are JSON text: Arrow would
+merge the schemas of different tools and fill them with nulls, and the JSON type of `datasets` does not give every
+number back exactly (5.2 reads 0.3 as 0.30000000000000004). `messages` hold strings alone, so that type serves them:
+JSON values to `datasets`, JSON text to every other reader of Parquet.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ COLUMNS = {
     "category": "string",
     "n_actions": "int64",
     "expression": "string",
-    "context": "json",
+    "context": "string",
     "query": "string",
     "tools": "string",
     "messages": "json list",
     "plan": "string",
-    "steps": "json list",
+    "steps": "string",
     "response": "string",
-    "goal": "json",
+    "goal": "string",
 }
 _GROUP_ROWS = 500
 _FILE_ROWS = 25_000
@@ -103,8 +104,8 @@ def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]
             canonical_json(message) for message in render_messages(trajectory, **options.of_messages())
         ],
         "plan": row.plan,
-        "steps": [
-            canonical_json(
+        "steps": canonical_json(
+            [
                 {
                     "step": action.number,
                     "group": action.group,
@@ -120,9 +121,9 @@ def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]
                     "observation": action.observation,
                     "execution_kind": action.execution_kind,
                 }
-            )
-            for action in trajectory.actions
-        ],
+                for action in trajectory.actions
+            ]
+        ),
         "response": row.response,
         "goal": trajectory.task.goal,
     }
@@ -186,32 +187,28 @@ def _array(values: list[Any], kind: str) -> Any:
     """Return a column; Arrow cannot make JSON arrays of Python values by itself."""
     import pyarrow
 
-    if kind == "json":
-        return pyarrow.ExtensionArray.from_storage(pyarrow.json_(), pyarrow.array(values, pyarrow.string()))
-    if kind == "json list":
-        offsets = [0, *accumulate(map(len, values))]
-        items = _array([item for value in values for item in value], "json")
-        return pyarrow.ListArray.from_arrays(pyarrow.array(offsets, pyarrow.int32()), items)
-    return pyarrow.array(values, pyarrow.type_for_alias(kind))
+    if kind != "json list":
+        return pyarrow.array(values, pyarrow.type_for_alias(kind))
+    offsets = pyarrow.array([0, *accumulate(map(len, values))], pyarrow.int32())
+    items = pyarrow.array([item for value in values for item in value], pyarrow.string())
+    return pyarrow.ListArray.from_arrays(offsets, pyarrow.ExtensionArray.from_storage(pyarrow.json_(), items))
 
 
 def _schema() -> Any:
     """Return the Arrow schema with the metadata from which `datasets` learns its features."""
     import pyarrow
 
-    types = {
-        "string": pyarrow.string(),
-        "int64": pyarrow.int64(),
-        "json": pyarrow.json_(),
-        "json list": pyarrow.list_(pyarrow.json_()),
+    listed = {"feature": {"_type": "Json"}, "_type": "List"}
+    stated = {
+        name: listed if kind == "json list" else {"dtype": kind, "_type": "Value"}
+        for name, kind in COLUMNS.items()
     }
-    features: dict[str, Any] = {
-        "json": {"_type": "Json"},
-        "json list": {"feature": {"_type": "Json"}, "_type": "List"},
-    }
-    stated = {name: features.get(kind, {"dtype": kind, "_type": "Value"}) for name, kind in COLUMNS.items()}
     metadata = {"huggingface": msgspec.json.encode({"info": {"features": stated}}).decode()}
-    return pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()], metadata=metadata)
+    fields = [
+        (name, pyarrow.list_(pyarrow.json_()) if kind == "json list" else pyarrow.type_for_alias(kind))
+        for name, kind in COLUMNS.items()
+    ]
+    return pyarrow.schema(fields, metadata=metadata)
 
 
 def _card(run: Run, rows: dict[str, int]) -> str:
@@ -237,11 +234,12 @@ goal. Composed from tools, executed and proven by `planarena`. A scenario is in 
 import json, datasets
 rows = datasets.load_dataset("FOLDER", split="train")
 tools = json.loads(rows[0]["tools"])   # OpenAI function-calling shape
+steps = json.loads(rows[0]["steps"])   # calls, sources of their values, observations
 rows[0]["messages"]                    # system, user, assistant with tool_calls, tool, ..., assistant
 ```
 
-`tools` is JSON text, for Arrow would merge the schemas of different tools. `messages`, `steps`, `goal` and `context`
-are JSON values with `datasets` 5 or newer, JSON text with other readers of Parquet.
+`tools`, `steps`, `goal` and `context` are JSON text, so that no schema of one tool leaks into another and every
+number stays exact. `messages` are JSON values with `datasets` 5 or newer, JSON text with other readers of Parquet.
 
 The sections below speak of the whole run that this was exported from.
 

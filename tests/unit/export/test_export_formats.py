@@ -14,7 +14,13 @@ import pytest
 
 from planarena import Run
 from planarena.errors import RunError, UserError
-from planarena.export import ExportOptions, JoinedTrajectory, export, join_trajectories
+from planarena.export import (
+    ExportOptions,
+    JoinedTrajectory,
+    export,
+    join_trajectories,
+    render_messages,
+)
 from planarena.export.folder import OutputFolder
 from planarena.export.hugging_face import COLUMNS, write_hugging_face
 from planarena.tools import strip_annotations
@@ -54,15 +60,24 @@ def test_datasets_opens_the_folder_and_finds_every_value(
         assert row["query"] == "\n\n".join(one.turns)
         assert row["plan"] == one.row.plan
         assert row["response"] == one.row.response
-        assert row["goal"] == msgspec.json.decode(one.task.goal)
-        assert row["context"].pop("said_before", []) == list(one.said_before)
-        assert row["context"] == one.context
-        assert [step["arguments"] for step in row["steps"]] == [action.arguments for action in one.actions]
-        assert [step["observation"] for step in row["steps"]] == [
-            action.observation for action in one.actions
-        ]
+        assert row["goal"] == one.task.goal
+        context = json.loads(row["context"])
+        assert context.pop("said_before", []) == list(one.said_before)
+        assert context == one.context
+        steps = json.loads(row["steps"])
+        assert [step["arguments"] for step in steps] == [action.arguments for action in one.actions]
+        assert [step["observation"] for step in steps] == [action.observation for action in one.actions]
+        assert row["messages"] == render_messages(one)
         roles = Counter(message["role"] for message in row["messages"])
         assert roles["tool"] == one.row.n_actions
+
+
+def test_hostile_messages_come_back_as_they_were(hostile_run: Run, tmp_path: Path) -> None:
+    loaded = _load(export(hostile_run, "hf", tmp_path / "out").path, tmp_path / "cache")
+    rows = {row["trajectory_id"]: row["messages"] for split in loaded.values() for row in split}
+    joined = [one for one in join_trajectories(hostile_run) if one.row.kind == "gold"]
+    assert len(joined) == len(rows) == 60
+    assert all(rows[one.row.trajectory_id] == render_messages(one) for one in joined)
 
 
 def test_no_null_key_appears_in_messages_or_steps(hf_folder: Path, tmp_path: Path) -> None:

@@ -93,6 +93,7 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
         kind: `gold` or `contrastive`.
         parent_id: Of a contrastive one, the gold it departs from.
         diverge_step: The first step that differs; -1 for gold.
+        diverge_turn: The user's turn in which it differs; -1 for gold.
         mutation: What was done to the gold.
         tools: What the scenario offers.
         context: What the assistant is told before: the date, the user, a source's own instructions.
@@ -115,6 +116,7 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "gold"
     parent_id: str = ""
     diverge_step: int = -1
+    diverge_turn: int = -1
     mutation: str = ""
     tools: tuple[ToolRow, ...] = ()
     context: dict[str, Any] = {}

@@ -16,7 +16,7 @@ import msgspec
 from planarena.formats import Call, Gold
 from planarena.records import Run, content_id
 from planarena.records.tables import DecisionPointRow, TrajectoryRow
-from planarena.rows.dialogue import Decision, Dialogue
+from planarena.rows.dialogue import Decision, Dialogue, Place
 from planarena.rows.options import RowOptions
 from planarena.rows.prompts import Moment, Unsayable
 from planarena.rows.row import PreferencePair
@@ -204,14 +204,23 @@ class PairReader:
             child = reader.dialogue(row)
             child = child.one_call_per_turn() if self.options.one_call_per_turn else child
             theirs = list(child.decisions())
-            number = next(
-                (place.number for place, decision in golden if child.diverge_step in decision.steps),
+            at = next(
+                (
+                    (place.number, decision)
+                    for place, decision in golden
+                    if child.diverge_step in decision.steps
+                ),
                 None,
             )
-            if number is None or number >= len(theirs):
+            if at is None:
                 self.counts["contrastive without a decision to compare"] += 1
                 continue
-            same = all(
+            number, right = at
+            instead = _instead(right, number, theirs, child)
+            if instead is None:
+                self.counts["contrastive without a decision to compare"] += 1
+                continue
+            same = len(theirs) > number and all(
                 mine.calls == yours.calls
                 and mine.observations == yours.observations
                 and mine.text == yours.text
@@ -220,7 +229,7 @@ class PairReader:
             if not same:
                 self.counts["contrastive from another state"] += 1
                 continue
-            wrong = _Wrong(theirs[number][1], "contrastive", child.mutation, -1.0, "contrastive trajectories")
+            wrong = _Wrong(instead, "contrastive", child.mutation, -1.0, "contrastive trajectories")
             found.setdefault(number, []).append(wrong)
         return found
 
@@ -231,6 +240,26 @@ class _Wrong(msgspec.Struct, frozen=True):
     mutation: str
     relevance: float
     source: str
+
+
+def _instead(
+    right: Decision, number: int, theirs: list[tuple[Place, Decision]], child: Dialogue
+) -> Decision | None:
+    """Return what the contrastive trajectory does in place of a gold decision, or None where it does not compare."""
+    made = [
+        call
+        for _, decision in theirs
+        for step, call in zip(decision.steps, decision.calls, strict=True)
+        if step == child.diverge_step
+    ]
+    first = right.steps.index(child.diverge_step)
+    if made:
+        # The calls beside it in the turn do not depend on it, so that the state is the same for all of them.
+        calls = (*right.calls[:first], *made, *right.calls[first + 1 :])
+        return Decision(calls=calls, observations=(None,) * len(calls))
+    if first or number >= len(theirs) or theirs[number][1].calls:
+        return None
+    return theirs[number][1]
 
 
 def _with_plan_of(gold: Gold, wrong: Decision) -> Gold:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from planarena.records import content_id
-from planarena.rows.dialogue import Decision, Dialogue
+from planarena.rows.dialogue import Dialogue
 from planarena.rows.options import RowOptions
 from planarena.rows.prompts import Moment, Prompter, Unsayable
 from planarena.rows.row import EnvironmentReference, EpisodeRow, TrainingRow
@@ -126,7 +126,7 @@ class Cutter:
         if moment.place.number < dialogue.first_decision:
             return False
         if dialogue.kind == "contrastive":
-            return _diverges(dialogue, moment.decision)
+            return _diverges(dialogue, moment)
         return self.options.answers or bool(moment.decision.calls)
 
     def _row(
@@ -190,10 +190,9 @@ class Cutter:
         )
 
 
-def _diverges(dialogue: Dialogue, decision: Decision) -> bool:
+def _diverges(dialogue: Dialogue, moment: Moment) -> bool:
     """Whether a decision of a contrastive trajectory is its first wrong one."""
-    if decision.steps:
-        return dialogue.diverge_step in decision.steps
+    if any(dialogue.diverge_step in decision.steps for _, decision in dialogue.decisions()):
+        return dialogue.diverge_step in moment.decision.steps
     # It answered where it should have called.
-    last = max((step for _, other in dialogue.decisions() for step in other.steps), default=-1)
-    return dialogue.diverge_step > last
+    return not moment.decision.calls and moment.place.turn == dialogue.diverge_turn

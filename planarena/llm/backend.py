@@ -32,6 +32,8 @@ class LiteLLMBackend:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 litellm = importlib.import_module("litellm")
+                # Pydantic builds this class on first use, slowly and with warnings: not within someone's time-out.
+                litellm.ModelResponse()
             settings = {"suppress_debug_info": True, "telemetry": False, "cache": None, "drop_params": False}
             for name, value in settings.items():
                 setattr(litellm, name, value)

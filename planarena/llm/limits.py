@@ -9,7 +9,8 @@ from planarena.llm.errors import CallFailedError, LLMError
 
 __all__ = ["Bucket", "Lane", "backoff"]
 
-_BURST_SECONDS = 1.0
+# Small enough that 5 % hold over a few seconds, large enough that a late wake-up loses nothing.
+_BURST_SECONDS = 0.2
 
 
 def backoff(attempt: int, jitter: random.Random, base: float = 0.5, most: float = 30.0) -> float:
@@ -19,7 +20,7 @@ def backoff(attempt: int, jitter: random.Random, base: float = 0.5, most: float 
 
 
 class Bucket:
-    """A token bucket that holds one second's worth: at most 1/60 above the limit in any minute.
+    """A token bucket that holds a fifth of a second's worth: at most 1/300 above the limit in any minute.
 
     A take larger than the bucket waits for a full bucket and leaves a debt, so the rate holds on average.
 

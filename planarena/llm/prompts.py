@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import msgspec
 
 from planarena import data
-from planarena.records.canonical import canonical_json, id_of_bytes
+from planarena.records.canonical import CanonicalError, canonical_json, id_of_bytes
 
 __all__ = ["Prompt", "load_prompt", "quote_data"]
 
@@ -87,9 +88,11 @@ def quote_data(value: Any) -> str:
 
     Quotes and line ends are JSON's escapes; `<` and the marks of chat templates are escaped too, so neither
     `</data>` nor `<|im_start|>` nor `[INST]` inside of a text reaches the model as such. The value is unchanged.
-
-    Raises:
-        CanonicalError: The value is no JSON.
+    What has no canonical JSON (half a surrogate pair, a NaN in someone's gold) is written as Python's json does.
     """
-    text = canonical_json(value).replace("<", "\\u003c").replace(">", "\\u003e")
+    try:
+        text = canonical_json(value)
+    except CanonicalError:
+        text = json.dumps(value, sort_keys=True, default=repr)
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e")
     return _MARKS.sub("\\\\u005b", text)

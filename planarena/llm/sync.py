@@ -101,11 +101,11 @@ class SyncGateway:
         self._loop.close()
 
     async def _wind_down(self) -> None:
+        await self.gateway.close()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await self.gateway.close()
         await self._loop.shutdown_asyncgens()
         await self._loop.shutdown_default_executor()
 

@@ -6,7 +6,7 @@ The API is that of Argilla 2; nothing else in planarena knows of it, so that ano
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -57,10 +57,14 @@ def find_place(data_dir: Path) -> Place:
     url, key = os.environ.get("ARGILLA_API_URL", ""), os.environ.get("ARGILLA_API_KEY", "")
     if url:
         if not url.startswith(("http://", "https://")):
-            raise UserError("is not an address", where="ARGILLA_API_URL", fix="write it with http:// or https://")
+            raise UserError(
+                "is not an address", where="ARGILLA_API_URL", fix="write it with http:// or https://"
+            )
         if not key:
             raise UserError(
-                "ARGILLA_API_URL is set, but no key", where="ARGILLA_API_KEY", fix="set it to the key of an owner"
+                "ARGILLA_API_URL is set, but no key",
+                where="ARGILLA_API_KEY",
+                fix="set it to the key of an owner",
             )
         return Place(url.rstrip("/"), key, os.environ.get("ARGILLA_WORKSPACE", WORKSPACE))
     credentials = read_credentials(data_dir)
@@ -126,7 +130,7 @@ class Argilla:
         Raises:
             UserError: A dataset of that name has another schema, or another overlap that can no longer change.
         """
-        workspace = self._workspace(form)
+        workspace = self._workspace()
         found = self._find(name, workspace)
         if found is None:
             found = self._call(
@@ -176,14 +180,14 @@ class Argilla:
         return self._dataset(found["id"], name, found["distribution"]["min_submitted"])
 
     def push(
-        self, dataset: Dataset, items: Sequence[Item], progress: Callable[[int, int], None] | None = None
+        self, dataset: Dataset, items: Iterable[Item], progress: Callable[[int], None] | None = None
     ) -> tuple[int, int]:
         """Bring a dataset's records in line with items; what is there already and the same is not sent again.
 
         Args:
             dataset: From `ensure_dataset`.
-            items: In the order in which they shall be stored.
-            progress: Told how many of the changed ones are sent.
+            items: In the order in which they shall be stored; read as they are needed.
+            progress: Told how many items are settled.
 
         Returns:
             How many records were new, and how many were changed.
@@ -192,25 +196,39 @@ class Argilla:
             UserError: The connection broke; what was sent is kept, and a second push sends the rest.
         """
         known = self.versions(dataset)
-        changed = [item for item in items if known.get(item.item_id) != item.metadata["version"]]
-        for start in range(0, len(changed), BATCH):
-            part = changed[start : start + BATCH]
+        path = f"/api/v1/datasets/{dataset.dataset_id}/records/bulk"
+        seen = told = new = changed = 0
+        waiting: list[Item] = []
+
+        def send() -> None:
+            nonlocal told, new, changed
+            if not waiting:
+                return
             try:
-                self._call(
-                    "PUT",
-                    f"/api/v1/datasets/{dataset.dataset_id}/records/bulk",
-                    {"items": [_record(item, dataset) for item in part]},
-                )
+                self._call("PUT", path, {"items": [_record(item, dataset) for item in waiting]})
             except _ConnectionLostError as error:
                 raise UserError(
-                    f"the connection broke after {start} of {len(changed)} records: {error.what}",
+                    f"the connection broke after {new + changed} records: {error.what}",
                     where=self._place.url,
                     fix="see that the server runs, then run the same command again; nothing is lost or sent twice",
                 ) from error
+            fresh = sum(item.item_id not in known for item in waiting)
+            new, changed = new + fresh, changed + len(waiting) - fresh
+            waiting.clear()
+            told = seen
             if progress:
-                progress(start + len(part), len(changed))
-        new = sum(item.item_id not in known for item in changed)
-        return new, len(changed) - new
+                progress(seen)
+
+        for item in items:
+            seen += 1
+            if known.get(item.item_id) != item.metadata["version"]:
+                waiting.append(item)
+            if len(waiting) == BATCH:
+                send()
+        send()
+        if progress and told < seen:
+            progress(seen)
+        return new, changed
 
     def versions(self, dataset: Dataset) -> dict[str, str]:
         """Return the version of every record, by item id."""
@@ -258,7 +276,7 @@ class Argilla:
     def _people(self) -> dict[str, str]:
         return {user["id"]: user["username"] for user in self._call("GET", "/api/v1/users")["items"]}
 
-    def _workspace(self, form: Form) -> str:
+    def _workspace(self) -> str:
         name = self._place.workspace
         for one in self._call("GET", "/api/v1/me/workspaces")["items"]:
             if one["name"] == name:
@@ -342,7 +360,7 @@ class Argilla:
             return self._client.request(method, path, json=body)
         except httpx.HTTPError as error:
             raise _ConnectionLostError(
-                f"Argilla does not answer: {error or type(error).__name__}",
+                f"Argilla does not answer: {str(error) or type(error).__name__}",
                 where=self._place.url,
                 fix="start it (`planarena audit up --detach`), or correct ARGILLA_API_URL",
             ) from error

@@ -205,7 +205,7 @@ def _bracketed(host: str) -> str:
 def _answers(host: str, port: int) -> bool:
     import httpx
 
-    reach = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    reach = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  where to ask, not where to listen
     try:
         reply = httpx.get(f"http://{_bracketed(reach)}:{port}/api/v1/version", timeout=5, trust_env=False)
     except httpx.HTTPError:
@@ -329,7 +329,9 @@ def stop_server(data_dir: Path, seconds: float = 20.0) -> bool:
     if not state.running:
         return False
     if not state.pid:
-        raise PlanArenaError(f"a server holds {data_dir}, but its process id is not noted there; end it by hand")
+        raise PlanArenaError(
+            f"a server holds {data_dir}, but its process id is not noted there; end it by hand"
+        )
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.kill(state.pid, number)

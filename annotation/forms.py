@@ -30,19 +30,19 @@ MAX_STEP = 20
 """The last step that can be named as the first wrong one; later ones count as this one."""
 
 ISSUES = {
-    "query_unclear": "Query is unclear or reads oddly",
-    "query_incomplete": "Query leaves out a value that is needed",
+    "query_unclear": "Query unclear",
+    "query_incomplete": "Query incomplete",
     "wrong_tool": "Wrong tool",
-    "wrong_value": "Wrong argument value",
-    "unknown_value": "A value nobody could know at that point",
-    "wrong_order": "Wrong order of steps",
-    "not_parallel": "Called together, but one needs the other",
-    "missing_step": "A step is missing",
-    "needless_step": "A step is not needed",
-    "failed_call": "A call failed",
-    "wrong_plan": "Plan does not fit the steps",
-    "wrong_response": "Final answer is wrong or incomplete",
-    "other": "Something else (write a comment)",
+    "wrong_value": "Wrong value",
+    "unknowable_value": "Unknowable value",
+    "wrong_order": "Wrong order",
+    "not_parallel": "Wrongly together",
+    "missing_step": "Missing step",
+    "needless_step": "Needless step",
+    "failed_call": "Failed call",
+    "wrong_plan": "Wrong plan",
+    "wrong_answer": "Wrong final answer",
+    "other": "Something else",
 }
 """Issue -> what annotators read."""
 
@@ -197,7 +197,11 @@ _JUDGEMENT = (
 
 @cache
 def form(name: FormName) -> Form:
-    """Return a form."""
+    """Return a form.
+
+    Raises:
+        FileNotFoundError: There is no form of that name.
+    """
     guidelines = read_text(f"guidelines/{name}.md")
     if name == "trajectories":
         return Form(name, guidelines, (_QUERY, _PLAN, _TRAJECTORY, _TOOLS), _JUDGEMENT, _WHERE + _HIDDEN)

@@ -25,6 +25,7 @@ __all__ = ["Choice", "decision_item", "escape", "is_blind", "ordered_choices", "
 _TRUST = {"real": 0.95, "emulated": 0.8, "simulated": 0.5}
 _RIGHT = frozenset({"frontier", "equivalent", "inefficient"})  # decision 9: only wrong choices are negatives
 _FOLD_LINES, _FOLD_CHARACTERS = 12, 600
+_ONE_LINE = 100
 _LONGEST = 20_000  # characters of one value; the rest is counted, not shown
 
 
@@ -60,11 +61,7 @@ def trajectory_item(
     """
     asked = form("trajectories" if answers is None else "adjudication")
     fields = _query_fields(trajectory) | {
-        "trajectory": {
-            "known": _known(trajectory),
-            "groups": _groups(trajectory.actions),
-            "response": escape(trajectory.row.response),
-        },
+        "trajectory": {"known": _known(trajectory), "turns": _turns(trajectory, len(trajectory.actions))},
         "tools": _tools(trajectory.tools),
     }
     if answers is not None:
@@ -106,10 +103,35 @@ def _where(trajectory: JoinedTrajectory) -> dict[str, Any]:
 
 
 def _known(trajectory: JoinedTrajectory) -> list[dict[str, str]]:
-    return [
-        {"name": escape(name.replace("_", " ")), "value": escape(value if isinstance(value, str) else _json(value))}
+    known = [
+        {"name": escape(name.replace("_", " ")), "value": escape(_words(value))}
         for name, value in sorted(trajectory.context.items())
     ]
+    return known + [{"name": "the user had said", "value": escape(said)} for said in trajectory.said_before]
+
+
+def _turns(trajectory: JoinedTrajectory, steps: int) -> list[dict[str, Any]]:
+    """Return the first steps by turn; a turn that they do not finish comes without its answer."""
+    whole = steps == len(trajectory.actions)
+    last = len(trajectory.turns) - 1 if whole else trajectory.actions[steps].turn
+    found = []
+    for turn in range(last + 1):
+        actions = [one for one in trajectory.actions[:steps] if one.turn == turn]
+        answered = (whole or turn < last) and turn < len(trajectory.responses)
+        found.append(
+            {
+                "said": escape(trajectory.turns[turn]) if len(trajectory.turns) > 1 else "",
+                "groups": _groups(actions),
+                "response": escape(trajectory.responses[turn]) if answered else "",
+            }
+        )
+    return found
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _groups(actions: Sequence[Action]) -> list[dict[str, Any]]:
@@ -145,13 +167,13 @@ def _step(action: Action) -> dict[str, Any]:
 
 def _block(value: Any) -> dict[str, Any]:
     """Return a JSON value as lines; a long one is folded under its first characters."""
-    text = _json(value)
+    brief = msgspec.json.encode(value).decode()
+    text = brief if len(brief) <= _ONE_LINE else _json(value)
     rest = len(text) - _LONGEST
     if rest > 0:
         text = f"{text[:_LONGEST]}\n… {rest} more characters"
     lines = text.count("\n") + 1
     folded = lines > _FOLD_LINES or len(text) > _FOLD_CHARACTERS
-    brief = msgspec.json.encode(value).decode()
     return {
         "text": escape(text),
         "fold": folded,
@@ -193,7 +215,7 @@ def _trajectory_suggestions(
 ) -> tuple[Suggestion, ...]:
     """Turn what re-execution and the query's checks found into suggestions; never how the trajectory was made."""
     trust = min((_TRUST.get(action.execution_kind, 0.5) for action in trajectory.actions), default=0.5)
-    bits = [bool(value) for name, value in checks.items() if name != "grounded"]
+    bits = [value for value in checks.values() if isinstance(value, bool)]
     found = []
     if bits:
         passed = all(bits)
@@ -274,9 +296,8 @@ def decision_item(row: DecisionPointRow, trajectory: JoinedTrajectory, *, blind:
     """
     asked = form("decisions")
     choices = ordered_choices(row)
-    before = [action for action in trajectory.actions if action.number < row.step]
     fields = _query_fields(trajectory) | {
-        "so_far": {"known": _known(trajectory), "groups": _groups(before), "response": ""},
+        "so_far": {"known": _known(trajectory), "turns": _turns(trajectory, row.step)},
         "choices": {"choices": [_shown(choice) for choice in choices]},
         "tools": _tools(trajectory.tools),
     }
@@ -292,7 +313,9 @@ def _shown(choice: Choice) -> dict[str, Any]:
         "letter": choice.letter,
         "tool": escape(choice.tool),
         "arguments": _block(choice.arguments),
-        "beside": {"tool": escape(beside["tool"]), "arguments": _block(beside["arguments"])} if beside else None,
+        "beside": {"tool": escape(beside["tool"]), "arguments": _block(beside["arguments"])}
+        if beside
+        else None,
     }
 
 

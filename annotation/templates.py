@@ -88,6 +88,8 @@ def _render(
         if word == "each":
             for number, one in enumerate(value or ()):
                 _render(tokens, *body, [*scope, one], {"@last": number == len(value) - 1}, out)
+            if not value:
+                _render(tokens, *rest, scope, marks, out)
         elif word == "with":
             _render(tokens, *(body if value else rest), [*scope, value], marks, out)
         else:
@@ -111,7 +113,7 @@ def _ends(tokens: list[tuple[str, str]], opened: int) -> tuple[int, int]:
 def _look_up(path: str, scope: list[Any], marks: dict[str, Any]) -> Any:
     if path.startswith("@"):
         return marks.get(path)
-    value = scope[0] if path.split(".")[0] == "field" else scope[-1]
+    value = scope[0] if path.split(".", maxsplit=1)[0] == "field" else scope[-1]
     for name in path.split("."):
         if name == "this":
             continue

@@ -25,9 +25,7 @@ async def ensure_accounts(secrets: dict[str, Any]) -> None:
         for name, mine in secrets["annotators"].items():
             user = await _ensure_user(db, name, UserRole.annotator, mine)
             if await WorkspaceUser.get_by(db, workspace_id=workspace.id, user_id=user.id) is None:
-                await accounts.create_workspace_user(
-                    db, {"workspace_id": workspace.id, "user_id": user.id}
-                )
+                await accounts.create_workspace_user(db, {"workspace_id": workspace.id, "user_id": user.id})
 
 
 async def _ensure_user(db: Any, name: str, role: Any, mine: dict[str, str]) -> Any:
@@ -43,7 +41,5 @@ async def _ensure_user(db: Any, name: str, role: Any, mine: dict[str, str]) -> A
         )
     # The key stands for the pair: hashing every password at every start would take a second for each four.
     if user.api_key != mine["api_key"]:
-        await user.update(
-            db, api_key=mine["api_key"], password_hash=accounts.hash_password(mine["password"])
-        )
+        await user.update(db, api_key=mine["api_key"], password_hash=accounts.hash_password(mine["password"]))
     return user

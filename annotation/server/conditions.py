@@ -140,7 +140,9 @@ def ordering(order: Any) -> list[Any]:
     scope, down = order.scope, order.order == "desc"
     pick = func.max if down else func.min
     if isinstance(scope, RecordFilterScope):
-        keys = [_plain(Record, scope.property) if scope.property == "status" else getattr(Record, scope.property)]
+        keys = [
+            _plain(Record, scope.property) if scope.property == "status" else getattr(Record, scope.property)
+        ]
     elif isinstance(scope, MetadataFilterScope):
         each = values_at(Record.metadata_, scope.metadata_property)
         keys = [select(pick(each.c.value)).select_from(each).correlate(Record).scalar_subquery()]

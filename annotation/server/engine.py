@@ -149,7 +149,7 @@ class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is o
         self,
         dataset: Any,
         query: Any = None,
-        filter: Any = None,  # noqa: A002  the server passes it by name
+        filter: Any = None,
         sort: Any = None,
         offset: int = 0,
         limit: int = 100,
@@ -190,7 +190,7 @@ class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is o
         value: Any = None,
         record: Any = None,
         query: Any = None,
-        filter: Any = None,  # noqa: A002  the server passes it by name
+        filter: Any = None,
         max_results: int = 100,
         order: Any = SimilarityOrder.most_similar,
         threshold: float | None = None,

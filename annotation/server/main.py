@@ -83,7 +83,9 @@ def _configure(home: Path, secrets: dict[str, Any]) -> None:
     """Set what the server reads when it is first imported; nothing of the caller's settings gets through."""
     for name in [name for name in os.environ if name.startswith(("ARGILLA_", "HF_", "OAUTH2_"))]:
         del os.environ[name]
-    scratch = home / "tmp"  # the page's files are copied there at each start; the stock server leaves them behind
+    scratch = (
+        home / "tmp"
+    )  # the page's files are copied there at each start; the stock server leaves them behind
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(mode=0o700)
     os.environ.update(

@@ -127,7 +127,9 @@ class TextIndex:
         marks = ", ".join("?" * (len(fields) + 1))
         for start in range(0, len(new), _BATCH):
             for record, stamp in new[start : start + _BATCH]:
-                (stored,) = db.execute("SELECT fields FROM argilla.records WHERE id = ?", (record,)).fetchone()
+                (stored,) = db.execute(
+                    "SELECT fields FROM argilla.records WHERE id = ?", (record,)
+                ).fetchone()
                 values = json.loads(stored or "{}")
                 doc = db.execute(
                     "INSERT INTO stamps (dataset, record, stamp) VALUES (?, ?, ?)", (dataset, record, stamp)

@@ -72,16 +72,18 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class ContrastConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Candidates at decision points, and trajectories that go on from a wrong one (paper 000 section 3.3).
+    """Candidates at decision points, trajectories that go on from a wrong one, requests without a call.
 
     Attributes:
         candidates: Candidates per decision point besides the gold step [ours].
         trajectories: Most contrastive trajectories per gold one [ours].
+        no_calls: Requests without a call per scenario, on top of its tasks [ours].
         outcome_mix: Shares of the outcomes among the candidates that are not right at once [ours].
     """
 
     candidates: int = 3
     trajectories: int = 1
+    no_calls: int = 2
     outcome_mix: dict[str, float] = msgspec.field(
         default_factory=lambda: {"diverges": 0.35, "error": 0.3, "inefficient": 0.2, "ungrounded": 0.15}
     )
@@ -91,6 +93,7 @@ class ContrastConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _require(
             0 <= self.trajectories <= 32, "contrast.trajectories", self.trajectories, "a number from 0 to 32"
         )
+        _require(0 <= self.no_calls <= 32, "contrast.no_calls", self.no_calls, "a number from 0 to 32")
         known = {"diverges", "error", "inefficient", "ungrounded"}
         good = set(self.outcome_mix) <= known and all(
             0 <= share < float("inf") for share in self.outcome_mix.values()

@@ -20,7 +20,7 @@ from planarena.records.canonical import canonical_bytes
 from planarena.tasks.algebra import order_of, parse
 from planarena.tasks.atoms import Binding, Call, fill, resolve
 
-__all__ = ["ScenarioContrast"]
+__all__ = ["ScenarioContrast", "as_attempt"]
 
 # Where candidates of each outcome are looked for, best first; "early_stop" is sure to diverge and comes last.
 _SOURCES: dict[str, tuple[str, ...]] = {
@@ -215,7 +215,7 @@ class ScenarioContrast:
             one.outcome,
             self._relevance(point, proposal.tool, proposal.arguments),
             proposal.mutation,
-            None if one.taken is None else _attempt(one.taken),
+            None if one.taken is None else as_attempt(one.taken),
             proposal.beside,
         )
 
@@ -320,7 +320,7 @@ class ScenarioContrast:
         return Contrastive(
             step,
             mutation,
-            tuple(_attempt(one) for one in attempts),
+            tuple(as_attempt(one) for one in attempts),
             tuple(lines),
             write_failure(text, failed, rng),
         )
@@ -347,7 +347,8 @@ class ScenarioContrast:
         return found
 
 
-def _attempt(taken: Taken) -> Attempt:
+def as_attempt(taken: Taken) -> Attempt:
+    """Return a call in the shape that products keep."""
     outcome = taken.outcome
     return Attempt(
         taken.tool,

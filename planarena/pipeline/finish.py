@@ -12,11 +12,10 @@ from typing import Any
 
 from planarena.environments import operations
 from planarena.environments.domains import load_domain
-from planarena.generate.relevance import METHOD
+from planarena.pipeline.contrast_rows import write_contrast, write_no_call
+from planarena.pipeline.keys import masked_shape
 from planarena.pipeline.products import (
     Attempt,
-    Contrast,
-    Contrastive,
     Discard,
     Executed,
     ExecutedChunk,
@@ -25,13 +24,11 @@ from planarena.pipeline.products import (
     LanguageChunk,
     Step,
 )
-from planarena.quality.choice import BALANCE, DUPLICATE, KEEP, ItemKeys
-from planarena.quality.fingerprints import fingerprint
+from planarena.quality.choice import BALANCE, DUPLICATE, KEEP
 from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
 from planarena.records.tables import (
     AtomicTaskRow,
-    DecisionPointRow,
     DiscardRow,
     EdgeRow,
     ExecutionRow,
@@ -46,56 +43,13 @@ from planarena.records.tables import (
 from planarena.tasks.algebra import parse, render
 from planarena.tools import Tool
 
-__all__ = ["ItemKeys", "chunk_keys", "rows_of_chunk", "tool_row"]
+__all__ = ["ScenarioRows", "rows_of_chunk", "tool_row"]
 
 
 _REFUSED = {
     DUPLICATE: ("duplicate", "same_query_and_shape"),
     BALANCE: ("balance", "beyond_the_mix"),
 }
-
-
-def shape_kind(task: Executed) -> str:
-    """Return `single`, `serial`, `parallel` or `mixed`."""
-    if len(task.steps) == 1:
-        return "single"
-    serial, parallel = "," in task.expression, "||" in task.expression
-    return "mixed" if serial and parallel else "serial" if serial else "parallel"
-
-
-def masked_shape(scenario: ExecutedScenario, task: Executed) -> str:
-    """Return the canonical expression with wire names and bindings but without argument values."""
-    place = {str(step.atom): number for number, step in enumerate(task.steps)}
-
-    def label(leaf: Any) -> str:
-        step = task.steps[place[leaf]]
-        names = sorted(step.arguments)
-        bound = {argument: f"{argument}<-{source}{pointer}" for argument, source, pointer in step.bound}
-        return f"{scenario.atoms[step.atom].tool}({', '.join(bound.get(name, name) for name in names)})"
-
-    return render(parse(task.expression), label)
-
-
-def chunk_keys(executed: ExecutedChunk, language: LanguageChunk) -> ItemKeys:
-    """Return the fingerprints of a chunk's items, scenario by scenario."""
-    tasks: list[int] = []
-    shapes: list[int] = []
-    categories: list[dict[str, str]] = []
-    for scenario, words in zip(executed.scenarios, language.items, strict=True):
-        for item, said in zip(scenario.items, words, strict=True):
-            if isinstance(item, Discard) or isinstance(said, Discard):
-                tasks.append(0)
-                shapes.append(0)
-                categories.append({})
-                continue
-            shape = masked_shape(scenario, item)
-            shapes.append(fingerprint(shape))
-            tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
-            mine = {"length": str(len(item.steps)), "domain": scenario.domain}
-            if len(item.steps) > 1:
-                mine["shape"] = shape_kind(item)
-            categories.append(mine)
-    return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories))
 
 
 def tool_row(tool: Tool) -> ToolRow:
@@ -152,23 +106,29 @@ def rows_of_chunk(
     }
     counts: Counter[str] = Counter()
     place = 0
-    for scenario, words in zip(executed.scenarios, language.items, strict=True):
+    for index, (scenario, words) in enumerate(zip(executed.scenarios, language.items, strict=True)):
         if place >= len(decisions):
             break
-        writer = _ScenarioRows(scenario, rows, counts)
+        writer = ScenarioRows(scenario, rows, counts)
         writer.open()
         for item, said in zip(scenario.items, words, strict=True):
             if place >= len(decisions):
                 break
             writer.add(item, said, decisions[place])
             place += 1
+        else:
+            for number, refused in enumerate(language.no_calls[index]):
+                write_no_call(writer, number, refused)
     for entry in executed.quarantine:
         counts[f"quarantined:{entry.error}"] += 1
     return rows, dict(sorted(counts.items()))
 
 
-class _ScenarioRows:
-    """Writes the rows of one scenario."""
+class ScenarioRows:
+    """Writes the rows of one scenario: itself, its gold trajectories and its discards.
+
+    `planarena.pipeline.contrast_rows` adds what goes beyond gold.
+    """
 
     def __init__(
         self, scenario: ExecutedScenario, rows: dict[str, list[TableRow]], counts: Counter[str]
@@ -334,21 +294,20 @@ class _ScenarioRows:
         )
         self.rows["trajectories"].append(gold)
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
-            self._step(trajectory_id, number, step, plan, execution_ids[number], said.turn_of[number])
+            self.step(trajectory_id, number, step, plan, execution_ids[number], said.turn_of[number])
         if said.contrast is not None:
-            self._decision_points(trajectory_id, said.contrast, execution_ids)
-            for wrong in said.contrast.trajectories:
-                self._contrastive(gold, task, said, wrong, execution_ids)
+            write_contrast(self, gold, task, said, said.contrast, execution_ids)
         self._count(task, said, groups)
 
     def _execution(self, step: Step) -> str:
         tool = self.scenario.atoms[step.atom].tool
-        return self._executed(
+        return self.executed(
             Attempt(tool, step.arguments, "ok", step.result, None, step.state_before, step.state_after),
             proven=True,
         )
 
-    def _executed(self, attempt: Attempt, *, proven: bool) -> str:
+    def executed(self, attempt: Attempt, *, proven: bool) -> str:
+        """Write an execution, unless it was written before, and return its id."""
         tool = self.tools.get(attempt.tool)
         name = tool.tool_id if tool is not None else attempt.tool
         execution_id = content_id("execution", attempt.state_before, name, attempt.arguments)
@@ -370,102 +329,10 @@ class _ScenarioRows:
             self.counts[f"executions:{self.execution_kind}"] += 1
         return execution_id
 
-    def _decision_points(self, trajectory_id: str, contrast: Contrast, execution_ids: Sequence[str]) -> None:
-        for step, candidates in enumerate(contrast.points):
-            prefix = content_id("prefix", self.scenario.scenario_id, execution_ids[:step])
-            stored = []
-            for candidate in candidates:
-                tool = self.tools.get(candidate.tool)
-                entry = {
-                    "tool": candidate.tool,
-                    "tool_id": tool.tool_id if tool is not None else "",
-                    "arguments": candidate.arguments,
-                    "outcome": candidate.outcome,
-                    "relevance": candidate.relevance,
-                    "relevance_method": METHOD,
-                    "mutation": candidate.mutation,
-                    "execution_id": self._executed(candidate.attempt, proven=False)
-                    if candidate.attempt
-                    else "",
-                }
-                if candidate.beside is not None:
-                    entry["beside"] = {"tool": candidate.beside[0], "arguments": candidate.beside[1]}
-                stored.append(entry)
-                self.counts[f"candidates:{candidate.outcome}"] += 1
-                if candidate.mutation:
-                    self.counts[f"mutations:{candidate.mutation}"] += 1
-            self.rows["decision_points"].append(
-                DecisionPointRow(
-                    decision_point_id=content_id("decision_point", trajectory_id, step),
-                    trajectory_id=trajectory_id,
-                    step=step,
-                    prefix_hash=prefix,
-                    candidates=canonical_json(stored),
-                )
-            )
-            self.counts["decision_points"] += 1
-
-    def _contrastive(
-        self,
-        gold: TrajectoryRow,
-        task: Executed,
-        said: Language,
-        wrong: Contrastive,
-        execution_ids: Sequence[str],
-    ) -> None:
-        ids = [
-            *execution_ids[: wrong.diverge_step],
-            *(self._executed(one, proven=False) for one in wrong.attempts),
-        ]
-        trajectory_id = content_id(
-            "trajectory", gold.task_id, gold.query_id, "contrastive", ids, wrong.response
-        )
-        self.rows["trajectories"].append(
-            TrajectoryRow(
-                trajectory_id=trajectory_id,
-                task_id=gold.task_id,
-                query_id=gold.query_id,
-                kind="contrastive",
-                source="mutation",
-                parent_id=gold.trajectory_id,
-                diverge_step=wrong.diverge_step,
-                mutation=wrong.mutation,
-                plan=gold.plan,
-                turn_responses=gold.turn_responses,
-                response=wrong.response,
-                n_actions=len(ids),
-                minimal=False,
-                reaches_goal=False,
-            )
-        )
-        steps = list(task.steps[: wrong.diverge_step])
-        for number, (step, plan) in enumerate(zip(steps, said.step_plans, strict=False)):
-            self._step(trajectory_id, number, step, plan, ids[number], said.turn_of[number])
-        last_group = steps[-1].group if steps else -1
-        last_turn = said.turn_of[wrong.diverge_step]
-        for offset, (attempt, plan) in enumerate(zip(wrong.attempts, wrong.step_plans, strict=True)):
-            number = wrong.diverge_step + offset
-            tool = self.tools.get(attempt.tool)
-            self.rows["steps"].append(
-                StepRow(
-                    trajectory_id=trajectory_id,
-                    step=number,
-                    group=last_group + 1 + offset,
-                    turn=last_turn,
-                    tool_id=tool.tool_id if tool is not None else "",
-                    plan=plan,
-                    arguments=canonical_json(attempt.arguments),
-                    bound_from="{}",
-                    execution_id=ids[number],
-                    rationale="",
-                )
-            )
-        self.counts["contrastive"] += 1
-        self.counts[f"contrastive_mutation:{wrong.mutation}"] += 1
-
-    def _step(
+    def step(
         self, trajectory_id: str, number: int, step: Step, plan: str, execution_id: str, turn: int
     ) -> None:
+        """Write one gold step of a trajectory."""
         bound = {
             f"/{argument}": {"step": source, "pointer": pointer} for argument, source, pointer in step.bound
         }
@@ -475,6 +342,7 @@ class _ScenarioRows:
                 step=number,
                 group=step.group,
                 turn=turn,
+                tool=self.scenario.atoms[step.atom].tool,
                 tool_id=self.tools[self.scenario.atoms[step.atom].tool].tool_id,
                 plan=plan,
                 arguments=canonical_json(step.arguments),

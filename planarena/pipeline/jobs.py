@@ -15,7 +15,8 @@ import msgspec
 from planarena.config import BuildConfig
 from planarena.environments.wording import load_wording
 from planarena.pipeline.execute import execute_chunk
-from planarena.pipeline.finish import chunk_keys, rows_of_chunk
+from planarena.pipeline.finish import rows_of_chunk
+from planarena.pipeline.keys import chunk_keys
 from planarena.pipeline.language import describe_chunk
 from planarena.pipeline.products import ExecutedChunk, LanguageChunk, load_product, save_product
 from planarena.pipeline.scenarios import domains_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import msgspec
 
@@ -11,18 +12,22 @@ from planarena.config import BuildConfig
 from planarena.environments import World
 from planarena.environments.domains import load_domain
 from planarena.environments.wording import load_wording, parse_pointer
+from planarena.episodes import Episode
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
+from planarena.generate.no_call import write_no_calls
 from planarena.generate.offline import write_plan, write_response, write_step_plans
 from planarena.generate.queries import write_query
-from planarena.pipeline.contrast import ScenarioContrast
+from planarena.pipeline.contrast import ScenarioContrast, as_attempt
 from planarena.pipeline.products import (
+    Candidate,
     Discard,
     Executed,
     ExecutedChunk,
     ExecutedScenario,
     Language,
     LanguageChunk,
+    NoCall,
 )
 from planarena.pipeline.scenarios import rng_for
 from planarena.tasks.algebra import parse, relabel
@@ -33,13 +38,14 @@ __all__ = ["ScenarioLanguage", "describe_chunk"]
 
 def describe_chunk(config: BuildConfig, executed: ExecutedChunk) -> LanguageChunk:
     """Write the words of every task of a chunk; discards pass through as they are."""
-    items = []
+    items, no_calls = [], []
     for scenario in executed.scenarios:
         writer = ScenarioLanguage(config, scenario)
         items.append(
             tuple(item if isinstance(item, Discard) else writer.describe(item) for item in scenario.items)
         )
-    return LanguageChunk(executed.chunk, tuple(items))
+        no_calls.append(writer.refuse())
+    return LanguageChunk(executed.chunk, tuple(items), tuple(no_calls))
 
 
 class ScenarioLanguage:
@@ -104,6 +110,30 @@ class ScenarioLanguage:
             turn_of=query.turn_of,
             turn_responses=tuple(answers[:-1]),
         )
+
+    def refuse(self) -> tuple[NoCall, ...]:
+        """Write the scenario's requests without a call; what looks right for one is executed and judged."""
+        scenario = self.scenario
+        rng = rng_for(self.config.seed, "no_call", scenario.scenario_id)
+        atoms = [(atom.tool, atom.arguments) for atom in scenario.atoms if not atom.needs]
+        summary = " and ".join(load_domain(name).summary.rstrip(".").lower() for name in scenario.domains)
+        count = self.config.contrast.no_calls
+        return tuple(
+            NoCall(item.category, item.query, item.response, item.withheld, self._tempting(item.tempting))
+            for item in write_no_calls(self.world, scenario.tools, atoms, self.wording, summary, count, rng)
+        )
+
+    def _tempting(self, call: tuple[str, dict[str, Any]] | None) -> Candidate | None:
+        if call is None:
+            return None
+        start = self.world.mark()
+        taken = Episode(self.world).act(*call)
+        self.world.rollback(start)
+        if taken.outcome.status != "ok":
+            outcome = "error"
+        else:
+            outcome = "inefficient" if taken.state_after == taken.state_before else "diverges"
+        return Candidate(call[0], call[1], outcome, 0.0, "unneeded_call", as_attempt(taken))
 
     def _answer(
         self, task: Executed, steps: list[StepWords], turn_of: Sequence[int], turn: int, rng: Random

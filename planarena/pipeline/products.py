@@ -22,6 +22,7 @@ __all__ = [
     "ExecutedScenario",
     "Language",
     "LanguageChunk",
+    "NoCall",
     "Quarantined",
     "ScenarioEdge",
     "Step",
@@ -221,11 +222,36 @@ class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
     turn_responses: tuple[str, ...] = ()
 
 
+class NoCall(msgspec.Struct, frozen=True, array_like=True):
+    """A request that no call answers (see `planarena.generate.no_call`).
+
+    Attributes:
+        category: Why.
+        query: What the user says.
+        response: The right answer.
+        withheld: Wire names of tools that are not offered.
+        tempting: A call that looks right, executed and judged, or None.
+    """
+
+    category: str
+    query: str
+    response: str
+    withheld: tuple[str, ...]
+    tempting: Candidate | None
+
+
 class LanguageChunk(msgspec.Struct, frozen=True, array_like=True):
-    """The product of the phase `language`: for each scenario and item its words, or why it was discarded."""
+    """The product of the phase `language`: for each scenario and item its words, or why it was discarded.
+
+    Attributes:
+        chunk: Number.
+        items: By scenario and item.
+        no_calls: By scenario: what comes on top of its tasks.
+    """
 
     chunk: int
     items: tuple[tuple[Language | Discard, ...], ...]
+    no_calls: tuple[tuple[NoCall, ...], ...]
 
 
 def save_product(path: Path, product: msgspec.Struct) -> None:

@@ -205,6 +205,7 @@ class StepRow(TableRow, frozen=True):
         step: From 0.
         group: Steps of one group may be called together.
         turn: The user's turn that asks for it, from 0.
+        tool: Wire name; a contrastive step may name a tool that does not exist, then `tool_id` is empty.
         bound_from: `{argument pointer: {step, pointer}}`.
         rationale: A reference rationale; empty offline.
     """
@@ -213,6 +214,7 @@ class StepRow(TableRow, frozen=True):
     step: int
     group: int
     turn: int
+    tool: str
     tool_id: str
     plan: str
     arguments: Json

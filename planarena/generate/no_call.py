@@ -1,0 +1,242 @@
+"""Requests that no call answers: a missing tool, a look-alike tool, a missing value, or nothing to look up.
+
+The right behaviour is to say so, to ask, or to answer from the context. `tool_missing`: the tool that would do
+it is withheld, and no other tool offered does the same (executed to see). `trap`: so, but a tool that looks
+right (same namespace, much the same arguments) is offered and has another effect. `parameter_missing`: a
+required value is told by nobody. `no_tool_needed`: the answer stands in the context, or it is small talk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from random import Random
+from typing import Any, NamedTuple
+
+from planarena.environments import World
+from planarena.environments.wording import ToolWording
+from planarena.generate.clauses import StepWords, Voice
+from planarena.generate.relevance import tool_similarity
+from planarena.generate.surfaces import surface
+
+__all__ = ["CATEGORIES", "NoCallItem", "write_no_calls"]
+
+CATEGORIES = ("tool_missing", "trap", "parameter_missing", "no_tool_needed")
+# Similarity from which a tool looks right for a request that another one answers [ours].
+_LOOKS_RIGHT = 0.5
+
+_OPENERS = (
+    "",
+    "Please ",
+    "Could you ",
+    "Can you ",
+    "I need you to ",
+    "I'd like you to ",
+    "Would you ",
+    "Hi, please ",
+)
+_QUESTIONS = ("Could you ", "Can you ", "Would you ")
+_CANNOT = (
+    "I can't do that here: none of my tools lets me {0}.",
+    "I'm sorry, I have no tool with which to {0}.",
+    "That is beyond what I can do: there is no tool here to {0}.",
+    "I would need another tool to {0}, so I leave it at that.",
+)
+_NOT_THE_SAME = (
+    " The nearest thing I have would do something else, so I have not used it.",
+    " A similar tool is at hand, but its effect is a different one.",
+    "",
+)
+_ASK = (
+    "I can do that, but I need to know one thing first: which {0} should it be?",
+    "Which {0} do you mean? With that I can go ahead.",
+    "Gladly. Please tell me the {0} first.",
+    "One detail is missing: the {0}. What should I take?",
+)
+_LABELS = {
+    "date": "day", "time": "time", "datetime": "day and time", "money": "amount", "percent": "percentage",
+    "temperature": "temperature", "minutes": "length in minutes", "number": "number",
+}  # fmt: skip
+_FACTS = {
+    "home_city": ("What is my home town in your notes?", "Your home town is {0}."),
+    "home_address": ("Which home address do you have for me?", "Your home address is {0}."),
+    "user_address": ("What is my own email address again?", "Your address is {0}."),
+    "user_name": ("Under which name do you know me?", "I know you as {0}."),
+    "now": ("What is the date today?", "Today is {0}."),
+}
+_SMALL_TALK = (
+    ("Thanks, that was all for today.", "You're welcome. Have a good day!"),
+    ("What kind of things can you help me with here?", "I can help with {0}; just tell me what you need."),
+    ("Just checking that you are there.", "I'm here. What can I do for you?"),
+    (
+        "Never mind my last message, I sorted it out myself.",
+        "Good to hear. Let me know if anything else comes up.",
+    ),
+)
+
+
+class NoCallItem(NamedTuple):
+    """A request without a call.
+
+    Attributes:
+        category: One of `CATEGORIES`.
+        query: What the user says.
+        response: The right answer.
+        withheld: Wire names of tools that are not offered.
+        tempting: (tool, arguments) of a call that looks right and is not, or None.
+    """
+
+    category: str
+    query: str
+    response: str
+    withheld: tuple[str, ...] = ()
+    tempting: tuple[str, dict[str, Any]] | None = None
+
+
+class _Author:
+    def __init__(
+        self,
+        world: World,
+        offered: Sequence[str],
+        atoms: Sequence[tuple[str, dict[str, Any]]],
+        wording: Mapping[str, ToolWording],
+        summary: str,
+        rng: Random,
+    ) -> None:
+        self.world, self.offered, self.wording, self.rng = world, offered, wording, rng
+        self.summary = summary
+        self.atoms = list(atoms)
+        rng.shuffle(self.atoms)
+
+    def pick(self, choices: Sequence[Any]) -> Any:
+        return choices[self.rng.randrange(len(choices))]
+
+    def words(self, tool: str, arguments: dict[str, Any]) -> StepWords:
+        return StepWords(0, self.world.operations[tool], self.wording[tool], arguments, {}, None)
+
+    def request(self, clause: str) -> str:
+        opener: str = self.pick(_OPENERS)
+        text = opener + clause
+        return text[0].upper() + text[1:] + ("?" if opener in _QUESTIONS else ".")
+
+    def tool_missing(self, trap: bool) -> NoCallItem | None:
+        for tool, arguments in self.atoms:
+            others = [name for name in self.offered if name != tool]
+            if not others:
+                continue
+            wanted = self.world.operations[tool].tool
+            ranked = sorted(
+                others, key=lambda name: (-tool_similarity(wanted, self.world.operations[name].tool), name)
+            )
+            looks_right = tool_similarity(wanted, self.world.operations[ranked[0]].tool) >= _LOOKS_RIGHT
+            if looks_right != trap:
+                continue
+            calls = [(name, call) for name in ranked if (call := self._like(name, arguments)) is not None]
+            if any(self._does_the_same(tool, arguments, name, call) for name, call in calls):
+                continue
+            step = self.words(tool, arguments)
+            ask = step.clause(self.pick(step.wording.ask), Voice([step], self.rng.randrange(1000))).text
+            response = self.pick(_CANNOT).format(ask) + (self.pick(_NOT_THE_SAME) if trap else "")
+            tempting = calls[0] if calls and calls[0][0] == ranked[0] else None
+            if trap and tempting is None:
+                continue
+            return NoCallItem(
+                "trap" if trap else "tool_missing", self.request(ask), response, (tool,), tempting
+            )
+        return None
+
+    def _like(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Fill another tool's required arguments with what the user told."""
+        tool = self.world.operations[name].tool
+        filled: dict[str, Any] = {}
+        for argument in tool.required:
+            if argument not in arguments:
+                return None
+            filled[argument] = arguments[argument]
+        return filled if self.world.operations[name].validator.is_valid(filled) else None
+
+    def _does_the_same(self, tool: str, arguments: dict[str, Any], other: str, call: dict[str, Any]) -> bool:
+        """Execute both from the initial state: the same state, and for a read the same result."""
+        start = self.world.mark()
+        right = self.world.call(tool, arguments)
+        state = self.world.digest()
+        self.world.rollback(start)
+        same = self.world.call(other, call)
+        other_state = self.world.digest()
+        self.world.rollback(start)
+        changed = state != self.world.digest()
+        return same.status == "ok" and state == other_state and (changed or same.payload == right.payload)
+
+    def parameter_missing(self) -> NoCallItem | None:
+        for tool, arguments in self.atoms:
+            record = self.world.operations[tool].tool
+            for name in record.required:
+                schema = record.parameters[name]
+                if name not in arguments or "enum" in schema or schema.get("type") in {"boolean", "array"}:
+                    continue
+                if arguments[name] in self.world.facts.values():
+                    continue
+                label = _LABELS.get(schema.get("x-surface", ""), name.replace("_", " "))
+                step = self.words(tool, arguments)
+                voice = Voice([step], self.rng.randrange(1000), noted=((0, name), f"some {label}"))
+                clause = step.clause(self.pick(step.wording.ask), voice)
+                value = surface(arguments[name], schema, 0, step.wording.values.get(name))
+                if value in clause.text:
+                    continue  # another argument says the same
+                return NoCallItem(
+                    "parameter_missing",
+                    self.request(clause.text),
+                    self.pick(_ASK).format(label),
+                    (),
+                    (tool, arguments),
+                )
+        return None
+
+    def no_tool_needed(self) -> NoCallItem:
+        known = [name for name in _FACTS if name in self.world.facts]
+        if self.rng.random() < 0.7:
+            name = self.pick(known)
+            question, answer = _FACTS[name]
+            value = self.world.facts[name]
+            if name == "now":
+                moment = datetime.fromisoformat(value)
+                value = f"{moment.strftime('%A')}, {surface(value[:10], {'x-surface': 'date'})}"
+            return NoCallItem("no_tool_needed", question, answer.format(value))
+        question, answer = self.pick(_SMALL_TALK)
+        return NoCallItem("no_tool_needed", question, answer.format(self.summary))
+
+
+def write_no_calls(
+    world: World,
+    offered: Sequence[str],
+    atoms: Sequence[tuple[str, dict[str, Any]]],
+    wording: Mapping[str, ToolWording],
+    summary: str,
+    count: int,
+    rng: Random,
+) -> list[NoCallItem]:
+    """Write requests without a call for one scenario.
+
+    Args:
+        world: In the initial state, where it is left again.
+        offered: Wire names of the scenario's tools.
+        atoms: (tool, arguments) of calls that need nothing from others and succeed.
+        wording: By tool.
+        summary: What the tools are about, for small talk.
+        count: How many; the category is drawn for each, and one that does not fit the scenario is left out.
+        rng: Chooses.
+    """
+    author = _Author(world, offered, atoms, wording, summary, rng)
+    items: list[NoCallItem] = []
+    for _ in range(count):
+        category = author.pick(CATEGORIES)
+        rng.shuffle(author.atoms)
+        item = {
+            "tool_missing": lambda: author.tool_missing(trap=False),
+            "trap": lambda: author.tool_missing(trap=True),
+            "parameter_missing": author.parameter_missing,
+            "no_tool_needed": author.no_tool_needed,
+        }[category]()
+        if item is not None and all(item.query != other.query for other in items):
+            items.append(item)
+    return items

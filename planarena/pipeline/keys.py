@@ -1,0 +1,55 @@
+"""What the choice needs to know of a chunk: fingerprints and categories of its items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planarena.pipeline.products import Discard, Executed, ExecutedChunk, ExecutedScenario, LanguageChunk
+from planarena.quality.choice import ItemKeys
+from planarena.quality.fingerprints import fingerprint
+from planarena.tasks.algebra import parse, render
+
+__all__ = ["chunk_keys", "masked_shape", "shape_kind"]
+
+
+def shape_kind(task: Executed) -> str:
+    """Return `single`, `serial`, `parallel` or `mixed`."""
+    if len(task.steps) == 1:
+        return "single"
+    serial, parallel = "," in task.expression, "||" in task.expression
+    return "mixed" if serial and parallel else "serial" if serial else "parallel"
+
+
+def masked_shape(scenario: ExecutedScenario, task: Executed) -> str:
+    """Return the canonical expression with wire names and bindings but without argument values."""
+    place = {str(step.atom): number for number, step in enumerate(task.steps)}
+
+    def label(leaf: Any) -> str:
+        step = task.steps[place[leaf]]
+        names = sorted(step.arguments)
+        bound = {argument: f"{argument}<-{source}{pointer}" for argument, source, pointer in step.bound}
+        return f"{scenario.atoms[step.atom].tool}({', '.join(bound.get(name, name) for name in names)})"
+
+    return render(parse(task.expression), label)
+
+
+def chunk_keys(executed: ExecutedChunk, language: LanguageChunk) -> ItemKeys:
+    """Return the fingerprints of a chunk's items, scenario by scenario."""
+    tasks: list[int] = []
+    shapes: list[int] = []
+    categories: list[dict[str, str]] = []
+    for scenario, words in zip(executed.scenarios, language.items, strict=True):
+        for item, said in zip(scenario.items, words, strict=True):
+            if isinstance(item, Discard) or isinstance(said, Discard):
+                tasks.append(0)
+                shapes.append(0)
+                categories.append({})
+                continue
+            shape = masked_shape(scenario, item)
+            shapes.append(fingerprint(shape))
+            tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
+            mine = {"length": str(len(item.steps)), "domain": scenario.domain}
+            if len(item.steps) > 1:
+                mine["shape"] = shape_kind(item)
+            categories.append(mine)
+    return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories))

@@ -18,7 +18,11 @@ def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a finished build.")],
     format: Annotated[
         str,
-        typer.Option("--format", metavar="FORMAT", help="hf (Parquet for datasets) or openai (JSON lines)."),
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="hf (Parquet for datasets), openai, sharegpt, preference (JSON lines) or verl (Parquet).",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new or empty folder.")],
     kind: Annotated[
@@ -33,6 +37,21 @@ def export(
     no_context: Annotated[
         bool, typer.Option("--no-context", help="Leave out what the user told before, as the date.")
     ] = False,
+    policy_format: Annotated[
+        str,
+        typer.Option(
+            "--policy-format",
+            metavar="NAME",
+            help="preference, verl: the format that the policy speaks, as planarena or toolupt.",
+        ),
+    ] = "planarena",
+    plan: Annotated[
+        str, typer.Option("--plan", help="preference, verl: plans in rows: global, step or none.")
+    ] = "global",
+    signatures: Annotated[
+        str,
+        typer.Option("--signatures", help="preference, verl: tools in prompts: json, compact or names."),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Write a run as rows for training, split into train, validation and test."""
@@ -44,7 +63,25 @@ def export(
     kinds = {"gold": ("gold",), "contrastive": ("contrastive",), "all": ("gold", "contrastive")}
     if kind not in kinds:
         raise UserError(f"there is no kind {kind!r}", where="--kind", fix="write gold, contrastive or all")
-    options = ExportOptions(kinds[kind], one_call_per_turn, system, not no_context)  # type: ignore[arg-type]
+    for name, value, known in (
+        ("--plan", plan, ("global", "step", "none")),
+        ("--signatures", signatures, ("", "json", "compact", "names")),
+    ):
+        if value not in known:
+            raise UserError(
+                f"{value!r} is not one of its values",
+                where=name,
+                fix=f"write {', '.join(filter(None, known))}",
+            )
+    options = ExportOptions(
+        kinds[kind],  # type: ignore[arg-type]
+        one_call_per_turn,
+        system,
+        not no_context,
+        policy_format,
+        plan,  # type: ignore[arg-type]
+        signatures or None,  # type: ignore[arg-type]
+    )
     written = write(Run.open(run), format, out, options, _Watch(quiet=as_json).show)
     if as_json:
         import json

@@ -14,13 +14,22 @@ from planarena.export.folder import OutputFolder
 from planarena.export.hugging_face import write_hugging_face
 from planarena.export.openai_chat import write_openai_chat
 from planarena.export.options import ExportOptions
+from planarena.export.preference import write_preference
+from planarena.export.sharegpt import write_sharegpt
 from planarena.export.trajectories import join_trajectories
+from planarena.export.verl import write_verl
 from planarena.records import Run
 
 __all__ = ["FORMATS", "Exported", "export"]
 
 # Name -> its writer; a writer streams trajectories into a folder and returns the rows by split.
-FORMATS = {"hf": write_hugging_face, "openai": write_openai_chat}
+FORMATS = {
+    "hf": write_hugging_face,
+    "openai": write_openai_chat,
+    "sharegpt": write_sharegpt,
+    "preference": write_preference,
+    "verl": write_verl,
+}
 
 
 class Exported(NamedTuple):
@@ -42,7 +51,9 @@ def export(
 
     Args:
         run: A finished build.
-        format: `hf` (Parquet by split, for `datasets`) or `openai` (chat messages as JSON lines).
+        format: `hf` (Parquet by split, for `datasets`), `openai` (chat messages as JSON lines), `sharegpt`
+            (conversations as JSON lines), `preference` (pairs at the same state, for TRL's DPO) or `verl` (Parquet
+            for RL and for fine-tuning).
         out: A new or empty folder, or one with an earlier export, which is replaced.
         options: Which trajectories, and how messages are written.
         progress: Called with the number of rows written so far.
@@ -64,11 +75,10 @@ def export(
         found = join_trajectories(run, keep=lambda row: row.kind in options.kinds)
         rows = FORMATS[format](run, found, options, folder, progress)
         if not rows:
-            raise RunError(
-                f"holds no {' or '.join(options.kinds)} trajectory",
-                where=str(run.path),
-                fix="export another run, or another kind",
-            )
+            what = f"{' or '.join(options.kinds)} trajectory"
+            if format == "preference":
+                what = "wrong choice beside a right one"
+            raise RunError(f"holds no {what}", where=str(run.path), fix="export another run, or another kind")
         folder.facts = {
             "format": format,
             "options": msgspec.to_builtins(options),

@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from planarena.errors import UserError
+from planarena.rows import RowOptions
+
 __all__ = ["ExportOptions"]
 
 
@@ -17,12 +20,18 @@ class ExportOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         one_call_per_turn: Write calls that may go in one turn one after the other.
         system: Text that opens the system message.
         context: State in the system message what the user told before.
+        policy_format: Of `preference` and `verl`: the format that the policy speaks.
+        plan: Of the same: `global`, `step` or `none`.
+        signatures: Of the same: how prompts write tools, `json`, `compact` or `names`; None for the template's way.
     """
 
     kinds: tuple[Literal["gold", "contrastive"], ...] = ("gold",)
     one_call_per_turn: bool = False
     system: str = ""
     context: bool = True
+    policy_format: str = "planarena"
+    plan: Literal["global", "step", "none"] = "global"
+    signatures: Literal["json", "compact", "names"] | None = None
 
     def of_messages(self) -> dict[str, Any]:
         """Return what concerns `render_messages`."""
@@ -31,3 +40,25 @@ class ExportOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "context": self.context,
             "one_call_per_turn": self.one_call_per_turn,
         }
+
+    def of_rows(self) -> RowOptions:
+        """Return what concerns rows, of all splits.
+
+        Raises:
+            UserError: The format `native`: its messages hold nested calls, which no Parquet column keeps apart.
+        """
+        if self.policy_format == "native":
+            raise UserError(
+                "rows in the format native hold nested calls, which Arrow would merge",
+                where="--policy-format",
+                fix="export with --format openai, or choose a format that is text",
+            )
+        return RowOptions(
+            format=self.policy_format,
+            plan=self.plan,
+            signatures=self.signatures,
+            one_call_per_turn=self.one_call_per_turn,
+            context=self.context,
+            splits=(),
+            kinds=self.kinds,
+        )

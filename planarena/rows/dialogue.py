@@ -87,7 +87,7 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
         trajectory_id: Of the trajectory.
         scenario_id: Of its scenario.
         task_id: Of its task; trajectories of one task share it, whoever generated them.
-        split: `train`, `validation` or `test`.
+        split: `train`, `validation`, `test` or `unseen_tools`.
         domain: Of the scenario; of a trace, the dataset.
         generator: Who made it: `offline`, `llm`, `import:DATASET`, `correction`, `mutation`.
         kind: `gold` or `contrastive`.
@@ -159,6 +159,12 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
             if other.number < place.number
             for call in decision.calls
         )
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What is known beforehand: the context, and what the user had said."""
+        said = {"said before": " ".join(self.said_before)} if self.said_before else {}
+        return {**self.context, **said}
 
     @property
     def content(self) -> str:

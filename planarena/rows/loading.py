@@ -36,7 +36,7 @@ __all__ = ["Rows", "load_dialogues", "load_episodes", "load_pairs", "load_rows",
 _T = TypeVar("_T", TrainingRow, EpisodeRow, PreferencePair)
 
 _SPLITS = {"val": "validation", "valid": "validation", "dev": "validation", "eval": "validation"}
-_SPLIT_NAME = re.compile(r"(train|validation|valid|val|dev|eval|test)(?:[-_.].*)?")
+_SPLIT_NAME = re.compile(r"(train|validation|valid|val|dev|eval|test|unseen_tools)(?:[-_.].*)?")
 _ROW_KEYS = frozenset({"row_id", "prompt", "target", "trajectory_id"})
 _PAIR_KEYS = frozenset({"prompt", "chosen", "rejected"})
 _SHAPES = (
@@ -113,6 +113,12 @@ def load_rows(
         stream = partial(_rows_of_run, Run.open(root), options)
     else:
         shape = _shape_of(root, source_format)
+        if shape == "pairs":
+            raise UserError(
+                "holds preference pairs, not single decisions",
+                where=str(root),
+                fix="give rows, or train with an algorithm of preferences",
+            )
         if shape == "rows":
             stream = partial(_stored, root, options, TrainingRow)
         else:
@@ -137,7 +143,7 @@ def load_episodes(
     stream: Any
     if _is_run(root):
         stream = partial(_episodes_of_run, Run.open(root), options)
-    elif _shape_of(root, source_format) == "rows":
+    elif _shape_of(root, source_format) in ("rows", "pairs"):
         stream = partial(_stored, root, options, EpisodeRow)
     else:
         stream = partial(_episodes_of_files, root, options, source_format)

@@ -107,15 +107,7 @@ class Prompter:
         Raises:
             Unsayable: The format cannot write an action of the history.
         """
-        known = self._known(dialogue)
-        system = self.template.render_system(
-            self.form,
-            self.tools(dialogue),
-            known,
-            plan=self.options.plan != "none",
-            signatures=self.options.signatures,
-        )
-        opening = ({"role": "system", "content": system},) if system else ()
+        opening = self._opening(dialogue)
         layout = {"chat": self._chat, "packed": self._packed, "records": self._records}[self.template.history]
         yield from layout(dialogue, opening)
 
@@ -126,24 +118,19 @@ class Prompter:
             Unsayable: The format cannot write an action.
         """
         last: tuple[dict[str, Any], ...] = ()
-        known = self._known(dialogue)
-        system = self.template.render_system(
-            self.form,
-            self.tools(dialogue),
-            known,
-            plan=self.options.plan != "none",
-            signatures=self.options.signatures,
-        )
-        opening = ({"role": "system", "content": system},) if system else ()
-        for moment in self._chat(dialogue, opening):
+        for moment in self._chat(dialogue, self._opening(dialogue)):
             last = (*moment.prompt, *self._said(moment.gold, moment.decision, moment.place))
         return last
 
-    def _known(self, dialogue: Dialogue) -> dict[str, Any]:
-        if not self.options.context:
-            return {}
-        before = {"said before": " ".join(dialogue.said_before)} if dialogue.said_before else {}
-        return {**dialogue.context, **before}
+    def _opening(self, dialogue: Dialogue) -> tuple[dict[str, Any], ...]:
+        system = self.template.render_system(
+            self.form,
+            self.tools(dialogue),
+            dialogue.known if self.options.context else {},
+            plan=self.options.plan != "none",
+            signatures=self.options.signatures,
+        )
+        return ({"role": "system", "content": system},) if system else ()
 
     # -- layouts -------------------------------------------------------------------------------------
 

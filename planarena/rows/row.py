@@ -50,7 +50,7 @@ class TrainingRow(msgspec.Struct, frozen=True, kw_only=True):
         trajectory_id: Of the trajectory.
         scenario_id: Of its scenario.
         task_id: Of its task.
-        split: `train`, `validation` or `test`.
+        split: `train`, `validation`, `test` or `unseen_tools`.
         domain: Of the scenario.
         polarity: `positive`, or `negative` for what should not be done.
         rationale: The source's reason for the gold; empty without one.

@@ -87,7 +87,6 @@ class ShardReader:
         self._executions: dict[str, ExecutionRow] = {}
         self._steps: dict[str, list[StepRow]] = {}
         self._points: list[DecisionPointRow] = []
-        self._invented: dict[str, str] = {}
 
     def open(self, path: Path) -> list[TrajectoryRow]:
         """Read a shard of the table `trajectories` and what belongs to it; return its rows."""
@@ -100,7 +99,6 @@ class ShardReader:
         for step in self._beside("steps"):
             self._steps.setdefault(step.trajectory_id, []).append(step)
         self._points = self._beside("decision_points")
-        self._invented = _invented(self._points)
         rows: list[TrajectoryRow] = _read(path, "trajectories")
         return rows
 
@@ -204,7 +202,7 @@ class ShardReader:
     def _decision(self, steps: list[StepRow], marks: Marks) -> Decision:
         executions = [self._executions[step.execution_id] for step in steps]
         return Decision(
-            calls=tuple(Call(self._name(step), msgspec.json.decode(step.arguments)) for step in steps),
+            calls=tuple(Call(step.tool, msgspec.json.decode(step.arguments)) for step in steps),
             observations=tuple(
                 None if step.step in marks.unobserved else _observe(execution)
                 for step, execution in zip(steps, executions, strict=True)
@@ -222,9 +220,6 @@ class ShardReader:
         both = [*self._steps.get(row.parent_id, ()), *self._steps.get(row.trajectory_id, ())]
         return next((step.turn for step in both if step.step == row.diverge_step), 0)
 
-    def _name(self, step: StepRow) -> str:
-        return self._tools[step.tool_id].wire_name if step.tool_id else self._invented[step.execution_id]
-
     def _beside(self, table: str) -> list[Any]:
         beside = self.run.path / "tables" / table / self._path.name
         return _read(beside, table) if beside.is_file() else []
@@ -233,17 +228,6 @@ class ShardReader:
         return RunError(
             f"the trajectory {row.trajectory_id} is incomplete: {error}", where=str(self._path), fix=_FIX
         )
-
-
-def _invented(points: list[DecisionPointRow]) -> dict[str, str]:
-    """Return the names of tools that were called and do not exist, by execution: only candidates hold them."""
-    names: dict[str, str] = {}
-    for point in points:
-        if '"tool_id":""' in point.candidates:
-            for candidate in msgspec.json.decode(point.candidates, type=list[dict[str, Any]]):
-                if candidate["tool"] and not candidate["tool_id"]:
-                    names[candidate["execution_id"]] = candidate["tool"]
-    return names
 
 
 def _observe(execution: ExecutionRow) -> Observation:

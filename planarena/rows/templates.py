@@ -17,7 +17,7 @@ from planarena.formats import Format
 from planarena.records import canonical_json
 from planarena.rows.signatures import Signatures, render_tools
 
-__all__ = ["PromptTemplate", "default_template", "template", "template_names"]
+__all__ = ["PromptTemplate", "default_template", "render_context", "template", "template_names"]
 
 _NAMES = ("planarena", "short", "toolupt", "toolrl", "chord", "math", "hermes", "native")
 _DEFAULTS = {"think": "planarena", "parameters": "planarena", "params": "planarena", "answer": "planarena"}
@@ -78,11 +78,11 @@ class PromptTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         slots |= {"plan_rule": rule, "tools": render_tools(tools, signatures or self.signatures) or "(none)"}
         parts = [Slots(self.system).substitute(slots).strip()]
         if known:
-            parts.append(Slots(self.context).substitute(context=_render_context(known)).strip())
+            parts.append(Slots(self.context).substitute(context=render_context(known)).strip())
         return "\n\n".join(filter(None, parts))
 
 
-def _render_context(known: dict[str, Any]) -> str:
+def render_context(known: dict[str, Any]) -> str:
     """Write what is known beforehand: a source's own instructions as they are, the rest line by line."""
     lines = [
         f"- {name}: {value if isinstance(value, str) else canonical_json(value)}"

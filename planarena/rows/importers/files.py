@@ -14,6 +14,8 @@ __all__ = ["ENDINGS", "Record", "data_files", "read_records"]
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet")
 _BATCH = 256
+# What exports of planarena and data folders of LLaMA-Factory hold beside the data.
+_BESIDE = ("export.json", "dataset_info.json", "dataset_dict.json", "state.json")
 
 
 class Record(NamedTuple):
@@ -51,7 +53,7 @@ def data_files(path: Path) -> list[Path]:
         if inner.is_file()
         and inner.suffix in ENDINGS
         and not any(part.startswith(".") for part in inner.relative_to(path).parts)
-        and inner.name != "export.json"
+        and inner.name not in _BESIDE
     )
     if not found:
         raise UserError(

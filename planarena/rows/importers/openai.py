@@ -13,7 +13,7 @@ from planarena.rows.importers.assistant import (
     read_said,
     read_tools,
 )
-from planarena.rows.importers.trace import ImportOptions, Trace, TraceError, TurnBuilder
+from planarena.rows.importers.trace import SPLITS, ImportOptions, Trace, TraceError, TurnBuilder
 
 __all__ = ["LICENCE", "read"]
 
@@ -65,7 +65,7 @@ def read(record: dict[str, Any], options: ImportOptions, number: int) -> Trace:
         instructions="\n\n".join(part.strip() for part in system if part.strip()),
         plan=str(given.get("plan") or ""),
         category=str(given.get("category") or "call"),
-        split=record["split"] if record.get("split") in ("train", "validation", "test") else "",
+        split=record["split"] if record.get("split") in SPLITS else "",
     )
 
 

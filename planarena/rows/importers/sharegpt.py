@@ -11,7 +11,7 @@ from typing import Any
 
 from planarena.formats import Call
 from planarena.rows.importers.assistant import as_text, calls_of, decode, observation, read_said, read_tools
-from planarena.rows.importers.trace import ImportOptions, Trace, TraceError, TurnBuilder
+from planarena.rows.importers.trace import SPLITS, ImportOptions, Trace, TraceError, TurnBuilder
 
 __all__ = ["LICENCE", "conversation", "pack_results", "read"]
 
@@ -42,7 +42,7 @@ def read(record: dict[str, Any], options: ImportOptions, number: int) -> Trace:
         turns=turns,
         instructions=system,
         plan=plan if isinstance(plan, str) else "",
-        split=split if split in ("train", "validation", "test") else "",
+        split=split if split in SPLITS else "",
     )
 
 

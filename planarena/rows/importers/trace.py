@@ -14,8 +14,10 @@ from planarena.records.tables import ToolRow
 from planarena.rows.dialogue import Decision, Dialogue, Observation, Turn
 from planarena.rows.importers.schemas import normalise
 
-__all__ = ["ImportOptions", "SourceTool", "Trace", "TraceError", "TurnBuilder", "as_dialogue"]
+__all__ = ["SPLITS", "ImportOptions", "SourceTool", "Trace", "TraceError", "TurnBuilder", "as_dialogue"]
 
+# The names that a record or a file may state.
+SPLITS = ("train", "validation", "test", "unseen_tools")
 _NOT_WIRE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 64
 

@@ -299,6 +299,7 @@ class _Writer:
                             step=step,
                             group=len(groups),
                             turn=number,
+                            tool=call.name,
                             tool_id=tools[call.name].tool_id,
                             plan=_line(decision, index),
                             arguments=canonical_json(call.arguments),

@@ -17,6 +17,7 @@ __all__ = [
     "CompositionConfig",
     "ContrastConfig",
     "ExecutionConfig",
+    "SplitConfig",
     "load_config",
     "parse_settings",
 ]
@@ -107,6 +108,26 @@ class ContrastConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class SplitConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How scenarios are split; all of a scenario goes to one split.
+
+    Attributes:
+        validation: Share of scenarios [ours].
+        test: Share of scenarios [ours].
+        held_out: Tool namespaces that no training scenario may offer; theirs form the split `unseen_tools`.
+    """
+
+    validation: float = 0.05
+    test: float = 0.05
+    held_out: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        good = self.validation >= 0 and self.test >= 0 and self.validation + self.test < 1
+        _require(
+            good, "split", [self.validation, self.test], "two shares >= 0 that leave something to train on"
+        )
+
+
 class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a build runs; nothing here changes what it makes.
 
@@ -146,6 +167,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         seed: Of everything random.
         composition: How atoms become tasks.
         contrast: Wrong choices and where they lead.
+        split: How scenarios are split.
         execution: How the build runs.
     """
 
@@ -157,6 +179,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
     composition: CompositionConfig = msgspec.field(default_factory=CompositionConfig)
     contrast: ContrastConfig = msgspec.field(default_factory=ContrastConfig)
+    split: SplitConfig = msgspec.field(default_factory=SplitConfig)
     execution: ExecutionConfig = msgspec.field(default_factory=ExecutionConfig)
 
     def __post_init__(self) -> None:

@@ -138,7 +138,10 @@ class ScenarioContrast:
         tries = 0
         barren: set[str] = set()
         while len(chosen) < self.config.candidates:
-            wanted = self._most_lacking(barren)
+            # Every point teaches something: the last place is kept for a wrong choice if there is none yet.
+            last = len(chosen) == self.config.candidates - 1
+            all_right = all(one.outcome == "inefficient" for one in chosen)
+            wanted = self._most_lacking(barren | {"inefficient"} if last and all_right else barren)
             if wanted is None:
                 break
             found = next((one for one in spare if one.outcome == wanted), None)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from planarena.config import BuildConfig, SplitConfig
 from planarena.environments import operations
 from planarena.environments.domains import load_domain
 from planarena.pipeline.contrast_rows import write_contrast, write_no_call
@@ -76,11 +77,12 @@ def tool_row(tool: Tool) -> ToolRow:
 
 
 def rows_of_chunk(
-    executed: ExecutedChunk, language: LanguageChunk, decisions: bytes
+    config: BuildConfig, executed: ExecutedChunk, language: LanguageChunk, decisions: bytes
 ) -> tuple[dict[str, list[TableRow]], dict[str, Any]]:
     """Return the rows of every table that a chunk contributes to, and its counts.
 
     Args:
+        config: The build.
         executed: Phase 1.
         language: Phase 2.
         decisions: One byte per item, in order (see `planarena.quality.choice`); it may end early:
@@ -109,7 +111,7 @@ def rows_of_chunk(
     for index, (scenario, words) in enumerate(zip(executed.scenarios, language.items, strict=True)):
         if place >= len(decisions):
             break
-        writer = ScenarioRows(scenario, rows, counts)
+        writer = ScenarioRows(config.split, scenario, rows, counts)
         writer.open()
         for item, said in zip(scenario.items, words, strict=True):
             if place >= len(decisions):
@@ -131,8 +133,13 @@ class ScenarioRows:
     """
 
     def __init__(
-        self, scenario: ExecutedScenario, rows: dict[str, list[TableRow]], counts: Counter[str]
+        self,
+        split: SplitConfig,
+        scenario: ExecutedScenario,
+        rows: dict[str, list[TableRow]],
+        counts: Counter[str],
     ) -> None:
+        self.split = split
         self.scenario, self.rows, self.counts = scenario, rows, counts
         found = {
             name: op.tool
@@ -146,6 +153,8 @@ class ScenarioRows:
     def open(self) -> None:
         """Write the scenario, its atoms and edges."""
         scenario = self.scenario
+        split = split_of(self.split, scenario.scenario_id, scenario.domains)
+        self.counts[f"scenario_split:{split}"] += 1
         self.rows["scenarios"].append(
             ScenarioRow(
                 scenario_id=scenario.scenario_id,
@@ -159,7 +168,7 @@ class ScenarioRows:
                 context=canonical_json(scenario.facts),
                 seed_state=scenario.seed_state,
                 seed_state_hash=scenario.seed_state_hash,
-                split=split_of(scenario.scenario_id),
+                split=split,
             )
         )
         for atom, result in zip(scenario.atoms, scenario.atom_results, strict=True):

@@ -99,10 +99,16 @@ def phase_keys(config: BuildConfig) -> PhaseKeys:
         for domain, found in wording.items()
     }
     code = _code_digest("environments", "tasks", "episodes", "proofs", "tools")
-    execute = content_id("execute", EXECUTE_VERSION, config.identity(), interface, code)
+    fields = config.identity()
+    read = {name: fields[name] for name in ("sources", "scenarios", "chunk_scenarios", "seed", "composition")}
+    execute = content_id("execute", EXECUTE_VERSION, read, interface, code)
     words = msgspec.to_builtins(wording, str_keys=True)
-    language = content_id("language", LANGUAGE_VERSION, execute, words, _code_digest("generate"))
-    quality = content_id("quality", QUALITY_VERSION, language, _code_digest("quality", "records"))
+    language = content_id(
+        "language", LANGUAGE_VERSION, execute, fields["contrast"], words, _code_digest("generate")
+    )
+    quality = content_id(
+        "quality", QUALITY_VERSION, language, fields["split"], _code_digest("quality", "records")
+    )
     return PhaseKeys(execute, language, quality)
 
 
@@ -134,7 +140,7 @@ def do_job(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Produc
             time.perf_counter() - wall,
         )
     executed, language, _ = _produce(root, config, keys, job)
-    rows, counts = rows_of_chunk(executed, language, job.decisions)
+    rows, counts = rows_of_chunk(config, executed, language, job.decisions)
     shards = tuple(write_shard(root, table, f"{job.chunk:05d}", found) for table, found in rows.items())
     return FinishReply(shards, counts, time.process_time() - cpu, time.perf_counter() - wall)
 

@@ -1,18 +1,28 @@
-"""Splits: a scenario belongs to one of them as a whole."""
+"""Splits: a scenario belongs to one of them as a whole; tools can be held out by namespace."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from planarena.config import SplitConfig
+
 __all__ = ["SPLITS", "split_of"]
 
-# Share of scenarios by split [ours].
-SPLITS: tuple[tuple[str, float], ...] = (("train", 0.9), ("validation", 0.05), ("test", 0.05))
+# `unseen_tools` holds every scenario that offers a tool of a held-out namespace, and no other split does.
+SPLITS = ("train", "validation", "test", "unseen_tools")
 
 
-def split_of(scenario_id: str) -> str:
-    """Return the split of a scenario: a function of its id alone, so that it never changes as a build grows."""
+def split_of(config: SplitConfig, scenario_id: str, namespaces: Iterable[str]) -> str:
+    """Return the split of a scenario: a function of itself alone, so that it never changes as a build grows.
+
+    Args:
+        config: Shares and held-out namespaces.
+        scenario_id: Its content id, as evenly spread as a random number.
+        namespaces: Of all tools that it offers.
+    """
+    if any(name in config.held_out for name in namespaces):
+        return "unseen_tools"
     place = int(scenario_id[:8], 16) / 0x1_0000_0000
-    for name, share in SPLITS:
-        if place < share:
-            return name
-        place -= share
-    return SPLITS[-1][0]
+    if place < config.validation:
+        return "validation"
+    return "test" if place < config.validation + config.test else "train"

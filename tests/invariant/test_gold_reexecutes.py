@@ -43,7 +43,14 @@ def stored(run):
         "queries": {row["query_id"]: row for row in rows(run, "queries")},
         "executions": {row["execution_id"]: row for row in rows(run, "executions")},
         "tools": {row["tool_id"]: row for row in rows(run, "tools")},
-        "trajectories": rows(run, "trajectories"),
+        "trajectories": [
+            row for row in rows(run, "trajectories") if row["kind"] == "gold" and row["n_actions"]
+        ],
+        "contrastive": [row for row in rows(run, "trajectories") if row["kind"] == "contrastive"],
+        "no_call": [
+            row for row in rows(run, "trajectories") if row["kind"] == "gold" and not row["n_actions"]
+        ],
+        "decision_points": rows(run, "decision_points"),
         "steps": steps,
     }
 
@@ -80,14 +87,16 @@ def test_a_dropped_last_step_never_reaches_the_goal(stored):
 
 def test_doing_nothing_never_reaches_the_goal(stored):
     for task in stored["tasks"].values():
+        if task["category"] != "call":
+            continue
         scenario = stored["scenarios"][task["scenario_id"]]
         assert not reached(read_goal(task["goal"]), scenario["seed_state_hash"], [])
 
 
 def test_arguments_fit_their_schemas_and_ids_are_only_ever_bound(stored):
     validators = {key: SchemaValidator(decode(row["input_schema"])) for key, row in stored["tools"].items()}
-    for steps in stored["steps"].values():
-        for step in steps:
+    for trajectory in stored["trajectories"]:
+        for step in stored["steps"][trajectory["trajectory_id"]]:
             arguments = decode(step["arguments"])
             assert validators[step["tool_id"]].reference_is_valid(arguments)
             properties = decode(stored["tools"][step["tool_id"]]["input_schema"])["properties"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import inspect
 import os
 import warnings
+from collections import Counter
 from typing import Any
 
 from planarena.llm.models import ModelConfig
@@ -14,6 +16,8 @@ from planarena.llm.request import Request, Stored, ToolCall
 __all__ = ["LiteLLMBackend"]
 
 _CONTROL = {"max_retries": 0, "num_retries": 0, "caching": False}
+# How many gateways of an event loop use LiteLLM's clients.
+_users: Counter[asyncio.AbstractEventLoop] = Counter()
 
 
 class LiteLLMBackend:
@@ -22,6 +26,7 @@ class LiteLLMBackend:
     def __init__(self) -> None:
         self._litellm: Any = None
         self._prices: dict[str, tuple[float, float] | None] = {}
+        self._in_use = False
         self._takes: dict[str, bool] = {}
         self._plain: set[str] = set()
 
@@ -42,6 +47,9 @@ class LiteLLMBackend:
 
     async def ready(self) -> None:
         """Import LiteLLM in another thread, so that the loop goes on meanwhile."""
+        if not self._in_use:
+            self._in_use = True
+            _users[asyncio.get_running_loop()] += 1
         if self._litellm is None:
             await asyncio.to_thread(self.load)
 
@@ -148,9 +156,27 @@ class LiteLLMBackend:
         )
 
     async def close(self) -> None:
-        """Close the connections."""
-        if self._litellm is not None:
-            await self._litellm.close_litellm_async_clients()
+        """Close this event loop's connections, when no other gateway of the loop uses them.
+
+        LiteLLM keeps its clients by event loop; its own clean-up would close every loop's, and leave the
+        closed ones to be found again.
+        """
+        loop = asyncio.get_running_loop()
+        if not self._in_use:
+            return
+        self._in_use = False
+        _users[loop] -= 1
+        if _users[loop]:
+            return
+        del _users[loop]
+        cache = self._litellm.in_memory_llm_clients_cache
+        for key in [key for key in cache.cache_dict if key.endswith(f"-{id(loop)}")]:
+            client = cache.cache_dict.pop(key)
+            cache.ttl_dict.pop(key, None)
+            shut = getattr(client, "close", None) or getattr(client, "aclose", None)
+            done = shut() if callable(shut) else None
+            if inspect.isawaitable(done):
+                await done
 
 
 def _response_format(schema: dict[str, Any], how: str) -> dict[str, Any]:

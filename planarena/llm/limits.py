@@ -90,7 +90,7 @@ class Lane:
         self._slots = asyncio.Semaphore(concurrency)
         self._paused_until = 0.0
         self._trip_after, self._cool_down, self._most_trips = trip_after, cool_down, most_trips
-        self._failures = self._trips = 0
+        self._failures = self._trips = self._refusals = 0
         self._open_until = 0.0
         self._probe = asyncio.Lock()
         self.in_flight = 0
@@ -162,7 +162,7 @@ class Lane:
     def succeed(self) -> None:
         """The server answered: close the circuit."""
         self.succeeded = True
-        self._failures = self._trips = 0
+        self._failures = self._trips = self._refusals = 0
 
     def fail(self, probing: bool) -> bool:
         """Count a failure; return whether the model has to be given up."""
@@ -172,6 +172,11 @@ class Lane:
             pause = self._cool_down * 2 ** min(self._trips - 1, 4)
             self._open_until = asyncio.get_running_loop().time() + pause
         return self._trips >= self._most_trips
+
+    def refuse(self) -> bool:
+        """Count a refused key or name; return whether so many came in a row that the model has to be given up."""
+        self._refusals += 1
+        return self._refusals >= self._trip_after // 2
 
     def _check(self, wait: bool) -> None:
         if self.dead is not None:

@@ -264,8 +264,9 @@ class Payer:
             return backoff(min(tries.sent, 3), self._jitter)
         elif kind in {"revoked_key", "unknown_model", "unreachable"}:
             # One server of several may be behind: a model is given up only when it refuses repeatedly.
+            # Several refuse at the same time when many calls are under way.
             tries.refused += 1
-            if tries.refused < _REFUSALS:
+            if tries.refused < _REFUSALS and not model.lane.refuse():
                 return backoff(tries.refused, self._jitter)
         elif kind == "bad_request" and self._turn_to_prompt(request, model.config, failure):
             return 0.0

@@ -1,0 +1,78 @@
+"""Concurrency and rates as the server sees them; `Retry-After` is honoured."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from planarena.llm import Answer, Gateway, ModelConfig, Request
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from llm_server import Script, ScriptedServer
+
+
+def run(server: ScriptedServer, folder: Path, count: int, text: str = "q", **limits: Any) -> None:
+    model = ModelConfig(name="m", id="openai/m", base_url=server.url, timeout=30.0, **limits)
+
+    def ask(content: str) -> Request:
+        return Request(model="m", messages=[{"role": "user", "content": content}])
+
+    async def work() -> None:
+        async with Gateway([model], cache=folder / "warm.sqlite") as warm:
+            await warm.complete(ask("the first call of a process is slow"))
+        server.clear()
+        async with Gateway([model], cache=folder / "c.sqlite") as gateway:
+            async for _, outcome in gateway.map([ask(f"{text} {i}") for i in range(count)]):
+                assert isinstance(outcome, Answer)
+
+    asyncio.run(work())
+    assert len(server.arrivals) >= count
+
+
+def test_concurrency_is_reached_and_never_exceeded(tmp_path: Path) -> None:
+    with ScriptedServer(Script(delay=0.3)) as server:
+        run(server, tmp_path, 60, concurrency=10)
+        assert server.max_in_flight == 10
+
+
+def test_requests_per_minute_within_five_percent(tmp_path: Path) -> None:
+    with ScriptedServer(Script()) as server:
+        run(server, tmp_path, 200, requests_per_minute=2400)
+        first, last = server.arrivals[0].at, server.arrivals[-1].at
+        # 199 intervals at 40 a second.
+        assert 0.95 <= 199 / (last - first) / 40 <= 1.05
+
+
+def test_tokens_per_minute_within_five_percent(tmp_path: Path) -> None:
+    # As the server counts: about 110 tokens of prompt and 20 of answer, which the gateway has to learn.
+    with ScriptedServer(Script()) as server:
+        run(server, tmp_path, 150, text="word " * 80, tokens_per_minute=240_000)
+        arrivals = server.arrivals
+        tokens = sum(arrival.tokens for arrival in arrivals) + 20 * len(arrivals)
+        # Above the rate lies the bucket at the start (a fifth of a second) and the first estimates.
+        rate = tokens / (arrivals[-1].at - arrivals[0].at)
+        assert 0.9 <= rate / 4000 <= 1.1
+
+
+def test_a_429_stops_everything_for_as_long_as_it_says(tmp_path: Path) -> None:
+    with ScriptedServer(Script(retry_after=1.5, delay=0.05)) as server:
+        begun = time.monotonic()
+        limited: list[float] = []
+        real = server.script.draw
+
+        def draw(digest: str, asked: int) -> str:
+            if not limited and time.monotonic() > begun and len(server.arrivals) == 20:
+                limited.append(time.monotonic())
+                return "rate_limit"
+            return real(digest, asked)
+
+        server.script.draw = draw  # type: ignore[method-assign]
+        run(server, tmp_path, 60, concurrency=8)
+        (at,) = limited
+        # What was on its way when the 429 came still arrives; then nothing until the time is over.
+        assert not [a for a in server.arrivals if at + 0.3 < a.at < at + 1.5]
+        assert [a for a in server.arrivals if a.at >= at + 1.5]
+        assert len(server.arrivals) == 61

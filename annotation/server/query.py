@@ -64,6 +64,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._leaves = 0
+        self._closing = _pairs(text)
 
     def parse(self, start: int, end: int, depth: int) -> Node | None:
         """Parse a part of the text; deeper than 32 parentheses they are ignored."""
@@ -79,7 +80,7 @@ class _Parser:
                 at += 1
                 continue
             if character == "(":
-                close = self._closing(at, end)
+                close = self._closing.get(at)
                 if close is not None and depth < 32:
                     found = self.parse(at + 1, close, depth + 1)
                     at = close + 1
@@ -115,26 +116,28 @@ class _Parser:
             negations = 0  # a minus belongs to what follows at once, not across a blank
         return top
 
-    def _closing(self, start: int, end: int) -> int | None:
-        depth, quoted = 0, False
-        for at in range(start, end):
-            character = self._text[at]
-            if character == '"' and (quoted or '"' in self._text[at + 1 : end]):
-                quoted = not quoted
-            elif not quoted and character == "(":
-                depth += 1
-            elif not quoted and character == ")":
-                depth -= 1
-                if depth == 0:
-                    return at
-        return None
-
     def _leaf(self, text: str, prefix: bool) -> Leaf | None:
         found = tuple(words(text))
         if not found or self._leaves >= MAX_LEAVES:
             return None
         self._leaves += 1
         return Leaf(found, prefix)
+
+
+def _pairs(text: str) -> dict[int, int]:
+    """Return where each parenthesis that is closed closes; those in quotes are words."""
+    found: dict[int, int] = {}
+    opened: list[int] = []
+    at = 0
+    while at < len(text):
+        if text[at] == '"' and (close := text.find('"', at + 1)) >= 0:
+            at = close
+        elif text[at] == "(":
+            opened.append(at)
+        elif text[at] == ")" and opened:
+            found[opened.pop()] = at
+        at += 1
+    return found
 
 
 def evaluate(

@@ -17,10 +17,14 @@ from planarena.errors import SandboxError
 from planarena.records.canonical import CanonicalError, canonical_bytes, id_of_bytes
 from planarena.tools.tool import Tool
 
-__all__ = ["MAX_RESULT", "Session", "SessionWorld", "failure", "make_outcome"]
+__all__ = ["MAX_RESULT", "Session", "SessionWorld", "SnapshotLostError", "failure", "make_outcome"]
 
 MAX_RESULT = 1 << 20
 Safety = Literal["read_only", "snapshot", "reset", "live"]
+
+
+class SnapshotLostError(SandboxError):
+    """The process that kept a snapshot is gone; the state is made again by repeating the calls."""
 
 
 class Session(Protocol):
@@ -59,7 +63,7 @@ def failure(status: Status, code: str, message: str) -> Outcome:
     """Return the outcome of a failed call; text that is no Unicode is escaped."""
     clean = message[:2000].encode("utf-8", "backslashreplace").decode()
     error = {"code": code[:200].encode("utf-8", "backslashreplace").decode(), "message": clean}
-    return Outcome(status, None, error, canonical_bytes(error))
+    return Outcome(status, None, error)
 
 
 def make_outcome(result: Any) -> Outcome:
@@ -74,7 +78,7 @@ def make_outcome(result: Any) -> Outcome:
             "result_too_large",
             f"The result takes {len(payload)} bytes, more than {MAX_RESULT}.",
         )
-    return Outcome("ok", result, None, payload)
+    return Outcome("ok", result, None)
 
 
 class SessionWorld:
@@ -201,9 +205,10 @@ class SessionWorld:
             self._applied = wanted
             self._digests = self._digests or [self._look()]
             return
-        if wanted in self._tokens:
-            self.session.restore(self._tokens[wanted])
-        else:
+        try:
+            self._replay(wanted)
+        except SnapshotLostError:
+            self._tokens.clear()
             self._replay(wanted)
         self._applied = wanted
         if not self._digests:

@@ -3,7 +3,7 @@
 A record is a plain JSON object and is never changed in place: `put` replaces it. So a result may
 share a record with the state, undo is the old reference put back, and the hash of the state is a sum
 of the hashes of its records (an additive multiset hash, BLAKE2b-128 each, modulo 2^128): one write
-costs the hash of one record, whatever the size of the state.
+costs the hash of one record at most, whatever the size of the state.
 """
 
 from __future__ import annotations
@@ -55,15 +55,21 @@ def _touches(writes: frozenset[Key], reads: frozenset[Key]) -> bool:
 
 
 class Store:
-    """All tables of one scenario's world."""
+    """All tables of one scenario's world.
 
-    __slots__ = ("_hashes", "_log", "_order", "_reads", "_sum", "_tables", "_writes")
+    Hashing is lazy: a write only marks its record, and `digest` hashes the records that differ from those
+    hashed last. Writes that are undone before anybody asks for the hash cost none.
+    """
+
+    __slots__ = ("_dirty", "_hashed", "_log", "_order", "_reads", "_sum", "_tables", "_writes")
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[str, Record]] = {}
-        self._hashes: dict[str, dict[str, int]] = {}
         self._order: dict[str, list[Record] | None] = {}
-        self._log: list[tuple[str, str, Record | None, int, int]] = []
+        self._log: list[tuple[str, str, Record | None]] = []
+        # What `_sum` is the sum of: (table, id) -> the record object and its hash.
+        self._hashed: dict[tuple[str, str], tuple[Record, int]] = {}
+        self._dirty: set[tuple[str, str]] = set()
         self._sum = 0
         self._reads: list[Key] = []
         self._writes: list[Key] = []
@@ -89,6 +95,24 @@ class Store:
 
     def digest(self) -> str:
         """Return the hash of the state: 32 hexadecimal digits."""
+        if self._dirty:
+            hashed, total = self._hashed, self._sum
+            for place in self._dirty:
+                table, key = place
+                record = self._tables[table].get(key)
+                before = hashed.get(place)
+                if before is not None:
+                    if before[0] is record:
+                        continue
+                    total -= before[1]
+                if record is None:
+                    hashed.pop(place, None)
+                else:
+                    number = _hash_record(table, key, record)
+                    hashed[place] = record, number
+                    total += number
+            self._sum = total & _MASK
+            self._dirty.clear()
         return f"{self._sum:032x}"
 
     def recompute_digest(self) -> str:
@@ -107,15 +131,13 @@ class Store:
         """Undo every write since `mark`."""
         log = self._log
         while len(log) > mark:
-            table, key, record, record_hash, total = log.pop()
+            table, key, record = log.pop()
             if record is None:
                 del self._tables[table][key]
-                del self._hashes[table][key]
             else:
                 self._tables[table][key] = record
-                self._hashes[table][key] = record_hash
             self._order[table] = None
-            self._sum = total
+            self._dirty.add((table, key))
 
     def commit(self) -> None:
         """Forget the undo log: the present state becomes the initial one."""
@@ -137,28 +159,24 @@ class Store:
 
     def _add_table(self, table: str) -> None:
         self._tables.setdefault(table, {})
-        self._hashes.setdefault(table, {})
         self._order.setdefault(table, None)
 
     def _put(self, table: str, key: str, record: Record) -> None:
-        rows, hashes = self._tables[table], self._hashes[table]
-        old = rows.get(key)
-        old_hash = hashes[key] if old is not None else 0
-        new_hash = _hash_record(table, key, record)
-        self._log.append((table, key, old, old_hash, self._sum))
+        rows = self._tables[table]
+        self._log.append((table, key, rows.get(key)))
         rows[key] = record
-        hashes[key] = new_hash
         self._order[table] = None
-        self._sum = (self._sum - old_hash + new_hash) & _MASK
-        self._writes.append((table, key))
+        place = (table, key)
+        self._dirty.add(place)
+        self._writes.append(place)
 
     def _delete(self, table: str, key: str) -> None:
         old = self._tables[table].pop(key)
-        old_hash = self._hashes[table].pop(key)
-        self._log.append((table, key, old, old_hash, self._sum))
+        self._log.append((table, key, old))
         self._order[table] = None
-        self._sum = (self._sum - old_hash) & _MASK
-        self._writes.append((table, key))
+        place = (table, key)
+        self._dirty.add(place)
+        self._writes.append(place)
 
     def _scan(self, table: str) -> list[Record]:
         self._reads.append((table, None))

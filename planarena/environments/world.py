@@ -25,13 +25,16 @@ class Outcome(NamedTuple):
         status: `ok`, or how it failed.
         result: The JSON result, or None.
         error: `{"code", "message"}`, or None.
-        payload: The canonical JSON of the result or error: equal bytes mean the same observation.
     """
 
     status: Status
     result: Any
     error: dict[str, str] | None
-    payload: bytes
+
+    @property
+    def payload(self) -> bytes:
+        """The canonical JSON of the result or error: equal bytes mean the same observation."""
+        return canonical_bytes(self.result if self.error is None else self.error)
 
 
 class Operation(NamedTuple):
@@ -171,7 +174,7 @@ class World:
         mark = store.mark()
         try:
             result = operation.method(self._owners[name], **arguments)
-            return Outcome("ok", result, None, canonical_bytes(result))
+            return Outcome("ok", result, None)
         except ToolError as error:
             store.rollback(mark)
             return _failure("tool_error", error.code, error.message)
@@ -194,5 +197,4 @@ class World:
 
 
 def _failure(status: Status, code: str, message: str) -> Outcome:
-    error = {"code": code, "message": message}
-    return Outcome(status, None, error, canonical_bytes(error))
+    return Outcome(status, None, {"code": code, "message": message})

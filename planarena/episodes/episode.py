@@ -7,13 +7,12 @@ from typing import Any, NamedTuple, Protocol
 
 from planarena.environments.state import Footprint
 from planarena.environments.world import Outcome
-from planarena.records.canonical import canonical_bytes
 from planarena.tasks.atoms import Call, fill
 
 __all__ = ["Backend", "Episode", "Taken"]
 
 _UNBOUND = {"code": "unbound", "message": "A value that an earlier step should have produced is missing."}
-_UNBOUND_OUTCOME = Outcome("schema_error", None, _UNBOUND, canonical_bytes(_UNBOUND))
+_UNBOUND_OUTCOME = Outcome("schema_error", None, _UNBOUND)
 
 
 class Backend(Protocol):

@@ -16,7 +16,6 @@ from planarena.generate.offline import write_failure, write_response, write_step
 from planarena.generate.relevance import relevance, tool_similarity
 from planarena.pipeline.products import Attempt, Candidate, Contrast, Contrastive, Executed, ExecutedScenario
 from planarena.proofs import Choice, DecisionPoint, judge_choice, ready_steps
-from planarena.records.canonical import canonical_bytes
 from planarena.tasks.algebra import order_of, parse
 from planarena.tasks.atoms import Binding, Call, fill, resolve
 
@@ -115,7 +114,7 @@ class ScenarioContrast:
 
     @staticmethod
     def _taken(arguments: dict[str, Any], call: Call, step: Any) -> Taken:
-        outcome = Outcome("ok", step.result, None, canonical_bytes(step.result))
+        outcome = Outcome("ok", step.result, None)
         return Taken(call.tool, arguments, outcome, step.state_before, step.state_after)
 
     def _before(self, task: Executed) -> list[int]:

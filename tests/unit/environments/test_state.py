@@ -72,6 +72,7 @@ TestStore.settings = settings(max_examples=60, stateful_step_count=25, deadline=
 
 def test_a_record_changed_in_place_is_noticed():
     store = Store.load({"n.x": {"a": {"p": 1}}})
+    store.digest()
     store.view("n").get("x", "a")["p"] = 2
     assert store.digest() != store.recompute_digest()
 

@@ -43,7 +43,7 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     max_depth: int = 11
     budget: int = 80
     per_scenario: int = 24
-    length_mix: tuple[float, ...] = (0.09, 0.18, 0.19, 0.175, 0.16, 0.115, 0.09)
+    length_mix: tuple[float, ...] = (0.09, 0.175, 0.2, 0.17, 0.16, 0.12, 0.085)
     shape_mix: dict[str, float] = msgspec.field(
         default_factory=lambda: {"serial": 0.34, "parallel": 0.05, "mixed": 0.61}
     )

@@ -57,22 +57,60 @@ _LABELS = {
     "date": "day", "time": "time", "datetime": "day and time", "money": "amount", "percent": "percentage",
     "temperature": "temperature", "minutes": "length in minutes", "number": "number",
 }  # fmt: skip
-_FACTS = {
-    "home_city": ("What is my home town in your notes?", "Your home town is {0}."),
-    "home_address": ("Which home address do you have for me?", "Your home address is {0}."),
-    "user_address": ("What is my own email address again?", "Your address is {0}."),
-    "user_name": ("Under which name do you know me?", "I know you as {0}."),
-    "now": ("What is the date today?", "Today is {0}."),
-}
-_SMALL_TALK = (
-    ("Thanks, that was all for today.", "You're welcome. Have a good day!"),
-    ("What kind of things can you help me with here?", "I can help with {0}; just tell me what you need."),
-    ("Just checking that you are there.", "I'm here. What can I do for you?"),
-    (
-        "Never mind my last message, I sorted it out myself.",
-        "Good to hear. Let me know if anything else comes up.",
+_FACTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "home_city": (
+        (
+            "what is my home town in your notes",
+            "which town do you have down as my home",
+            "where do I live again",
+        ),
+        ("Your home town is {0}.", "I have {0} as your home town.", "You live in {0}."),
     ),
-)
+    "home_address": (
+        (
+            "which home address do you have for me",
+            "what street do I live in",
+            "what is my home address in your notes",
+        ),
+        ("Your home address is {0}.", "I have {0} for you.", "The address I have is {0}."),
+    ),
+    "user_address": (
+        (
+            "what is my own email address again",
+            "which email address is mine",
+            "what address do people write to me at",
+        ),
+        ("Your address is {0}.", "People reach you at {0}.", "It is {0}."),
+    ),
+    "user_name": (
+        ("under which name do you know me", "who am I in your notes", "what name do you have for me"),
+        ("I know you as {0}.", "You are {0}.", "The name I have is {0}."),
+    ),
+    "now": (
+        (
+            "what is the date today",
+            "which day of the week is it",
+            "what day are we on",
+            "can you tell me today's date",
+        ),
+        ("Today is {0}.", "It is {0}.", "We have {0}."),
+    ),
+}
+_LEADS = (
+    "", "Quick question: ", "Before anything else, ", "Just so I know, ", "One small thing: ", "Tell me, ",
+    "I forgot: ", "Remind me, ", "For a form that I am filling in, ", "Sorry to bother you, but ", "Hi, ", "By the way, ",
+    "I'm drawing a blank, ", "To be sure, ",
+)  # fmt: skip
+_TAILS = (
+    "", " That is all.", " No need to look anything up.", " Thanks!", " I keep mixing it up.", " Just that, please.",
+    " I should know, I know.", " Then I can go on with my form.",
+)  # fmt: skip
+_CLOSINGS = (
+    ("Thanks", "Thank you", "Perfect", "Great", "Lovely", "All right"),
+    ("that was all for today", "I need nothing else", "that settles it", "I have what I need", "we are done for now",
+     "I will take it from here", "the rest can wait until tomorrow", "I sorted the other thing out myself"),
+    ("You're welcome. Have a good day!", "Good to hear. I'm here if anything else comes up.", "Gladly. See you next time."),
+)  # fmt: skip
 
 
 class NoCallItem(NamedTuple):
@@ -100,11 +138,9 @@ class _Author:
         offered: Sequence[str],
         atoms: Sequence[tuple[str, dict[str, Any]]],
         wording: Mapping[str, ToolWording],
-        summary: str,
         rng: Random,
     ) -> None:
         self.world, self.offered, self.wording, self.rng = world, offered, wording, rng
-        self.summary = summary
         self.atoms = list(atoms)
         rng.shuffle(self.atoms)
 
@@ -193,17 +229,22 @@ class _Author:
         return None
 
     def no_tool_needed(self) -> NoCallItem:
-        known = [name for name in _FACTS if name in self.world.facts]
-        if self.rng.random() < 0.7:
-            name = self.pick(known)
-            question, answer = _FACTS[name]
+        if self.rng.random() < 0.75:
+            name = self.pick([name for name in _FACTS if name in self.world.facts])
+            questions, answers = _FACTS[name]
             value = self.world.facts[name]
             if name == "now":
                 moment = datetime.fromisoformat(value)
                 value = f"{moment.strftime('%A')}, {surface(value[:10], {'x-surface': 'date'})}"
-            return NoCallItem("no_tool_needed", question, answer.format(value))
-        question, answer = self.pick(_SMALL_TALK)
-        return NoCallItem("no_tool_needed", question, answer.format(self.summary))
+            text = f"{self.pick(_LEADS)}{self.pick(questions)}?{self.pick(_TAILS)}"
+            return NoCallItem("no_tool_needed", text[0].upper() + text[1:], self.pick(answers).format(value))
+        thanks, reasons, answers = _CLOSINGS
+        name = self.world.facts["user_name"].split()[0]
+        greeting = self.pick(
+            ("", f" Best, {name}.", f" {name} here, signing off.", " Bye!", " Have a nice day!")
+        )
+        text = f"{self.pick(thanks)}, {self.pick(reasons)}.{greeting}"
+        return NoCallItem("no_tool_needed", text, self.pick(answers))
 
 
 def write_no_calls(
@@ -211,7 +252,6 @@ def write_no_calls(
     offered: Sequence[str],
     atoms: Sequence[tuple[str, dict[str, Any]]],
     wording: Mapping[str, ToolWording],
-    summary: str,
     count: int,
     rng: Random,
 ) -> list[NoCallItem]:
@@ -222,11 +262,10 @@ def write_no_calls(
         offered: Wire names of the scenario's tools.
         atoms: (tool, arguments) of calls that need nothing from others and succeed.
         wording: By tool.
-        summary: What the tools are about, for small talk.
         count: How many; the category is drawn for each, and one that does not fit the scenario is left out.
         rng: Chooses.
     """
-    author = _Author(world, offered, atoms, wording, summary, rng)
+    author = _Author(world, offered, atoms, wording, rng)
     items: list[NoCallItem] = []
     for _ in range(count):
         category = author.pick(CATEGORIES)

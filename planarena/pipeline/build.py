@@ -397,7 +397,7 @@ class _Build:
 
 
 # Domains differ in how many tasks a scenario yields; refusing for a point of share would waste proven tasks.
-_SLACK, _DOMAIN_SLACK = 0.0025, 0.01
+_SLACK, _DOMAIN_SLACK = 0.004, 0.012
 
 
 def _new_chooser(config: BuildConfig) -> Chooser:

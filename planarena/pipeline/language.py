@@ -116,11 +116,10 @@ class ScenarioLanguage:
         scenario = self.scenario
         rng = rng_for(self.config.seed, "no_call", scenario.scenario_id)
         atoms = [(atom.tool, atom.arguments) for atom in scenario.atoms if not atom.needs]
-        summary = " and ".join(load_domain(name).summary.rstrip(".").lower() for name in scenario.domains)
         count = self.config.contrast.no_calls
         return tuple(
             NoCall(item.category, item.query, item.response, item.withheld, self._tempting(item.tempting))
-            for item in write_no_calls(self.world, scenario.tools, atoms, self.wording, summary, count, rng)
+            for item in write_no_calls(self.world, scenario.tools, atoms, self.wording, count, rng)
         )
 
     def _tempting(self, call: tuple[str, dict[str, Any]] | None) -> Candidate | None:

@@ -216,6 +216,7 @@ class Family:
             for proposed in self._arguments(name, world.handlers, Random(0), world.facts, hidden=True):
                 try:
                     outcome = world.call(name, proposed)
+                    canonical_bytes(outcome.result)
                 except CanonicalError:
                     break
                 if outcome.status == "ok":

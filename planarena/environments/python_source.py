@@ -12,21 +12,20 @@ from typing import Any
 
 import planarena
 from planarena.environments.sandbox import Limits
-from planarena.environments.session_unit import SessionUnit, ToolHints, salt_number
+from planarena.environments.session_unit import SessionUnit, ToolHints, effect_named, salt_number
 from planarena.environments.session_world import Safety, failure, make_outcome
 from planarena.environments.sources import SourceOptions
 from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
 from planarena.environments.world import Outcome
 from planarena.errors import SandboxError, SourceError
 from planarena.records.canonical import CanonicalError, canonical_bytes, id_of_bytes
-from planarena.tools.tool import Effect, Tool
+from planarena.tools.tool import Tool
 from planarena.tools.validation import SchemaValidator
 from planarena.tools.wire_names import with_wire_names
 
 __all__ = ["PythonSession", "open_python", "python_limits"]
 
 _SERVICE = Path(__file__).with_name("_python_service.py")
-_EFFECTS: tuple[Effect, ...] = ("read", "create", "update", "delete")
 
 
 def python_limits() -> Limits:
@@ -201,7 +200,7 @@ def open_python(name: str, options: SourceOptions, limits: Limits | None = None)
 def _tool(entry: dict[str, Any], session: PythonSession, told: dict[str, Any], digest: str) -> Tool:
     schema = json.loads(json.dumps(entry["input_schema"]))
     SchemaValidator(schema, entry["name"])
-    effects = next((one for one in _EFFECTS if one == entry["effects"]), "unknown")
+    effects = effect_named(str(entry["effects"])) or "unknown"
     tool = Tool(
         namespace=session.module,
         name=str(entry["name"]),

@@ -24,10 +24,10 @@ from planarena.environments.sources import Opened
 from planarena.environments.wording import Offer, Reference, ToolWording, parse_pointer
 from planarena.environments.world import Operation, Outcome
 from planarena.records.canonical import CanonicalError, canonical_bytes
-from planarena.tools.tool import Tool
+from planarena.tools.tool import Effect, Tool
 from planarena.tools.validation import SchemaValidator
 
-__all__ = ["SessionUnit", "ToolHints"]
+__all__ = ["SessionUnit", "ToolHints", "effect_named", "salt_number"]
 
 _MOST_OFFERS = 12
 
@@ -85,15 +85,16 @@ class SessionUnit:
 
     @cached_property
     def _tried(self) -> dict[str, tuple[dict[str, Any], Outcome]]:
-        """One good call of each tool from the initial state, and what it gave; determinism is judged by proofs."""
+        """One good call of each tool from the initial state that changed or told something, and what it gave."""
         world = self._world({name: self._operation(tool) for name, tool in self._given.items()}, "sample")
         found: dict[str, tuple[dict[str, Any], Outcome]] = {}
         start = world.mark()
         for name, tool in self._given.items():
             for arguments in self._examples(name, tool, Random(0)):
                 outcome = world.call(name, arguments)
+                changed = bool(world.footprint().writes)
                 world.rollback(start)
-                if outcome.status == "ok":
+                if outcome.status == "ok" and (changed or self._outputs(name, outcome.result)):
                     found[name] = arguments, outcome
                     break
         return found
@@ -106,7 +107,7 @@ class SessionUnit:
         for name, tool in self._given.items():
             if name in self._tried:
                 continue
-            reason = "no arguments could be made that fit its schema; give examples"
+            reason = "it told and changed nothing, or no arguments that fit its schema could be made; give examples"
             for arguments in self._examples(name, tool, Random(0)):
                 outcome = world.call(name, arguments)
                 world.rollback(start)
@@ -144,9 +145,9 @@ class SessionUnit:
         for name in self._tried:
             tool = self._given[name]
             properties = {}
-            for argument, schema in tool.parameters.items():
+            for argument, schema in _properties(tool).items():
                 semantic = self._semantic(argument)
-                if isinstance(schema, dict) and semantic in consumed and "x-semantic" not in schema:
+                if semantic in consumed and "x-semantic" not in schema:
                     schema = {
                         **schema,
                         "x-semantic": semantic,
@@ -165,8 +166,8 @@ class SessionUnit:
         """By tool: (pointer, semantic type) of scalars in its sample result that another tool has an argument for."""
         wanted: dict[str, set[str]] = {}
         for name, tool in self._given.items():
-            for argument, schema in tool.parameters.items():
-                kinds = schema.get("type") if isinstance(schema, dict) else None
+            for argument, schema in _properties(tool).items():
+                kinds = schema.get("type")
                 if kinds in {"string", "integer"} and "enum" not in schema:
                     wanted.setdefault(normal(argument), set()).add(name)
         found: dict[str, list[tuple[str, str]]] = {}
@@ -186,8 +187,8 @@ class SessionUnit:
         hidden = {
             self._semantic(argument)
             for operation in self.operations.values()
-            for argument, schema in operation.tool.parameters.items()
-            if isinstance(schema, dict) and schema.get("x-hidden")
+            for argument, schema in _properties(operation.tool).items()
+            if schema.get("x-hidden")
         }
         return {
             name: tuple(
@@ -208,7 +209,7 @@ class SessionUnit:
             for offer in self.offers[name]:
                 label = words_of(str(offer.path[-1]))
                 refer[offer.pointer] = Reference((f"that {label}",), (f'the {label} that "{deed}" gave',))
-            outputs = tuple(hints.outputs) or reportable(self._tried[name][1].result)
+            outputs = self._outputs(name, self._tried[name][1].result)
             said = {one for text in hints.ask for one in re.findall(r"\{(\w+)\}", text)}
             arguments = {key: key in tool.required for key in tool.parameters if key not in said}
             phrase = Phrase(
@@ -218,6 +219,9 @@ class SessionUnit:
             )
             found[name] = tool_wording(phrase, arguments, outputs, refer)
         return found
+
+    def _outputs(self, name: str, result: Any) -> tuple[str, ...]:
+        return tuple(self._hints.get(name, ToolHints()).outputs) or reportable(result)
 
     def open(self, salt: str) -> Opened:
         """Return a new world."""
@@ -236,11 +240,7 @@ class SessionUnit:
         def propose(world: SessionWorld, rng: Random) -> list[dict[str, Any]]:
             tool = world.operations[name].tool
             found = self._examples(name, tool, rng)
-            hidden = {
-                key
-                for key, schema in tool.parameters.items()
-                if isinstance(schema, dict) and schema.get("x-hidden")
-            }
+            hidden = {key for key, schema in _properties(tool).items() if schema.get("x-hidden")}
             return [
                 {key: value for key, value in arguments.items() if key not in hidden}
                 for arguments in found
@@ -266,14 +266,14 @@ class SessionUnit:
 def _made(tool: Tool, rng: Random, number: int) -> dict[str, Any] | None:
     generator = Generator(tool.input_schema, rng)
     arguments: dict[str, Any] = {}
-    for key, schema in tool.parameters.items():
+    for key, schema in _properties(tool).items():
         required = key in tool.required
         if not required and number == 0:
             continue
         if not required and rng.random() < 0.5:
             continue
         try:
-            examples = schema.get("examples") if isinstance(schema, dict) else None
+            examples = schema.get("examples")
             if isinstance(examples, list) and examples:
                 value = examples[rng.randrange(len(examples))]
             else:
@@ -286,6 +286,12 @@ def _made(tool: Tool, rng: Random, number: int) -> dict[str, Any] | None:
         if required or is_sayable(value):
             arguments[key] = value
     return arguments
+
+
+def _properties(tool: Tool) -> dict[str, dict[str, Any]]:
+    """Return the schemas of the arguments; `true` allows anything, as `{}` does."""
+    found: dict[str, Any] = tool.input_schema.get("properties", {})
+    return {name: schema if isinstance(schema, dict) else {} for name, schema in found.items()}
 
 
 def _not_called(*_: Any, **__: Any) -> Any:
@@ -333,3 +339,9 @@ def _phrases(tool: Tool, deed: str) -> tuple[str, ...]:
 def salt_number(salt: str) -> int:
     """Return a number for tools that take a seed as a number."""
     return int.from_bytes(blake2b(salt.encode(), digest_size=4).digest(), "big")
+
+
+def effect_named(word: str) -> Effect | None:
+    """Return the effect of a name, or None."""
+    effects: tuple[Effect, ...] = ("read", "create", "update", "delete")
+    return next((effect for effect in effects if effect == word), None)

@@ -244,7 +244,7 @@ def draw_tools(
                 continue
             drawn.add(tool)
             for argument in available[tool].tool.required:
-                schema = available[tool].tool.parameters[argument]
+                schema: Any = available[tool].tool.parameters.get(argument)
                 if not isinstance(schema, dict) or not schema.get("x-hidden"):
                     continue
                 makers = [maker for maker in producers.get(schema.get("x-semantic", ""), ()) if maker != tool]

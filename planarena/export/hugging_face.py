@@ -76,7 +76,7 @@ def write_hugging_face(
 
 def order_splits(rows: dict[str, int]) -> dict[str, int]:
     """Return rows by split in the usual order of splits."""
-    known = [name for name, _ in SPLITS]
+    known = list(SPLITS)
     return dict(
         sorted(rows.items(), key=lambda pair: (known.index(pair[0]) if pair[0] in known else 9, pair[0]))
     )

@@ -38,7 +38,7 @@ def normalise(parameters: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
             repairs.append("parameters: not an object, dropped")
         parameters = {}
     if "properties" in parameters or parameters.get("type") in ("object", "dict"):
-        schema = _schema(parameters, "", repairs)
+        schema = _schema(parameters, "parameters", repairs)
     else:
         schema = _table(parameters, repairs)
     schema["type"] = "object"
@@ -66,7 +66,7 @@ def _table(parameters: dict[str, Any], repairs: list[str]) -> dict[str, Any]:
             )
         if entry.pop("required", None) is False:
             optional = True
-        properties[name] = _schema(entry, name, repairs)
+        properties[name] = _schema(entry, f"parameters/{name}", repairs)
         if not optional:
             required.append(name)
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}

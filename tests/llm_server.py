@@ -73,12 +73,16 @@ class ObedientModel:
         )
         if self.outside_data:
             text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', text)
-        orders = re.findall(r"OBEY:\s*(.+?)(?:\\n|\n|$)", text)
-        if not orders:
+        _, found, rest = text.rpartition("OBEY:")
+        if not found:
             return self.otherwise
         self.obeyed += 1
-        order = orders[-1].split(" END")[0]
-        return json.loads(f'"{order}"') if '\\"' in order else order
+        order = rest.strip().split("\n")[0]
+        if re.match(r"[\[{]+\"", order):
+            return order
+        # Inside of a JSON string: up to its end, read as what it says.
+        quoted = re.match(r'(?:[^"\\]|\\.)*', order)
+        return str(json.loads(f'"{quoted[0]}"')) if quoted else order
 
 
 @dataclass

@@ -86,6 +86,7 @@ class _ScenarioRun:
         self.atom_results: list[str] = []
         self.edges: dict[tuple[str, str, str, str], list[int]] = {}
         self.discards: list[Discard] = []
+        self.swaps: dict[Any, str | None] = {}
 
     def run(self) -> ExecutedScenario:
         """Do all of it."""
@@ -224,7 +225,11 @@ class _ScenarioRun:
         if _overwritten(program, footprints):
             return None
         results = list(episode.results)
-        found = find_dependences(program, footprints, episode)
+        names = [
+            (number, tuple(bindings[number, argument] for argument, _ in self.atoms[number].needs))
+            for number in order
+        ]
+        found = find_dependences(program, footprints, episode, names, self.swaps)
         expression, over_serialised = from_order(found.before)
         if candidate.op == "," and not isinstance(right, int) and not _crosses(found.before, left.n_actions):
             return None  # the two parts commute: the parallel candidate says the same

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, MutableMapping, Sequence
 from typing import NamedTuple
 
 from planarena.environments.state import Footprint
@@ -82,7 +82,11 @@ def swap_changes(episode: Episode, before: Sequence[int], earlier: int, later: i
 
 
 def find_dependences(
-    program: Sequence[Call], footprints: Sequence[Footprint], episode: Episode
+    program: Sequence[Call],
+    footprints: Sequence[Footprint],
+    episode: Episode,
+    names: Sequence[Hashable] = (),
+    swaps: MutableMapping[Hashable, str | None] | None = None,
 ) -> Dependences:
     """Find the partial order of a program that ran without an error in the order given.
 
@@ -93,6 +97,8 @@ def find_dependences(
         program: The calls.
         footprints: What each read and wrote when the program ran.
         episode: Over the program, at the initial state, where it is left again.
+        names: By step, what tells its call and bindings from any other of the scenario.
+        swaps: Swaps made before from the same initial state, by what was executed: not made again. Needs `names`.
     """
     n = len(program)
     data = [0] * n
@@ -111,13 +117,34 @@ def find_dependences(
         if doubtful is None:
             break
         earlier, later = doubtful
-        change = swap_changes(episode, before, earlier, later)
+        change = _swap_once(episode, before, earlier, later, names, swaps)
         if change is None:
             direct[later] &= ~(1 << earlier)
         else:
             proven[doubtful] = change
     covers = {pair for pair in proven if _covers(before, *pair)}
     return Dependences(before, [OrderEvidence(*pair, proven[pair]) for pair in sorted(covers)])
+
+
+def _swap_once(
+    episode: Episode,
+    before: Sequence[int],
+    earlier: int,
+    later: int,
+    names: Sequence[Hashable],
+    swaps: MutableMapping[Hashable, str | None] | None,
+) -> str | None:
+    if swaps is None:
+        return swap_changes(episode, before, earlier, later)
+    needed = (before[earlier] | before[later]) & ~(1 << earlier)
+    key = (
+        tuple(names[step] for step in range(len(before)) if needed >> step & 1),
+        names[earlier],
+        names[later],
+    )
+    if key not in swaps:
+        swaps[key] = swap_changes(episode, before, earlier, later)
+    return swaps[key]
 
 
 def _covers(before: Sequence[int], earlier: int, later: int) -> bool:

@@ -90,11 +90,12 @@ def judge_choice(
             # Nothing changed: the gold steps from here are known to reach the goal.
             return ("equivalent" if _stands_in(point, taken) else "inefficient"), taken
         stands_for = _stands_for(point, taken)
-        if stands_for is not None and _rest_reaches(episode, point, taken, stands_for):
-            return "equivalent", taken
-        backend.rollback(mark)
-        episode.results[:] = saved
-        backend.call(choice.tool, choice.arguments)
+        if stands_for is not None:
+            if _rest_reaches(episode, point, taken, stands_for):
+                return "equivalent", taken
+            backend.rollback(mark)
+            episode.results[:] = saved
+            backend.call(choice.tool, choice.arguments)
         if _rest_reaches(episode, point, taken, None):
             return "inefficient", taken
         return "diverges", taken

@@ -8,6 +8,7 @@ children of "||". Canonical forms over n distinct atoms are the labelled series-
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from planarena.errors import UserError
@@ -171,7 +172,11 @@ def from_order(before: Sequence[int]) -> tuple[Expression, bool]:
         The expression over the element numbers, and whether it says more order than asked: an N-shaped
         order has no expression and is over-serialised generation by generation.
     """
+    return _from_order(tuple(before))
 
+
+@lru_cache(maxsize=4096)
+def _from_order(before: tuple[int, ...]) -> tuple[Expression, bool]:
     def ordered(i: int, j: int) -> bool:
         return bool(before[j] >> i & 1 or before[i] >> j & 1)
 

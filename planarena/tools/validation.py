@@ -128,6 +128,10 @@ class SchemaValidator:
 
     def first_error(self, instance: Any) -> str | None:
         """Return the reference implementation's message for the first error, or None if valid."""
+        missing = self._missing(instance)
+        if missing:
+            # The commonest fault, worded as the reference words it and in its place, without the wait.
+            return f"{min(map(repr, missing))} is a required property"
         errors = sorted(
             self.reference.iter_errors(instance),
             key=lambda error: (list(map(str, error.absolute_path)), error.message),
@@ -138,6 +142,15 @@ class SchemaValidator:
         message = errors[0].message
         message = message if len(message) <= 300 else message[:300] + "..."
         return f"{path}: {message}" if path else message
+
+    def _missing(self, instance: Any) -> list[str]:
+        schema = self._schema
+        if not isinstance(schema, dict) or schema.get("type") != "object" or not isinstance(instance, dict):
+            return []
+        # Other keywords of the root could put an error of theirs first.
+        if not schema.keys() <= _PLAIN_OBJECT:
+            return []
+        return [name for name in schema.get("required", ()) if name not in instance]
 
     @property
     def reference(self) -> Any:
@@ -151,6 +164,11 @@ class SchemaValidator:
     def reference_is_valid(self, instance: Any) -> bool:
         """Validate with `jsonschema`, the reference."""
         return bool(self.reference.is_valid(instance))
+
+
+_PLAIN_OBJECT = frozenset(
+    {"type", "properties", "required", "additionalProperties", "description", "title", "$schema"}
+)
 
 
 def _empty_registry() -> Any:

@@ -5,6 +5,7 @@ A list may stand alone or under "tools", as MCP servers answer. Shapes may be mi
 - OpenAI: `{"type": "function", "function": {"name", "description", "parameters"}}`, or the function alone
 - Anthropic: `{"name", "description", "input_schema"}`
 - MCP: `{"name", "description", "inputSchema", "outputSchema", "annotations"}`
+- BFCL and ToolBench: see `bfcl_shape` and `toolbench_shape`; BFCL's files of one row a line are read too
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Any
 
 from planarena.errors import SchemaError, SourceError, UserError
 from planarena.records.canonical import CanonicalError
+from planarena.tools.bfcl_shape import is_bfcl_function, is_bfcl_row, read_bfcl_function
 from planarena.tools.tool import Effect, Tool
+from planarena.tools.toolbench_shape import is_toolbench, read_toolbench
 from planarena.tools.validation import SchemaValidator
 
 __all__ = ["MAX_BYTES", "examine_tool_list", "read_tool_list"]
@@ -68,8 +71,8 @@ def examine_tool_list(path: str | Path) -> tuple[list[Tool], list[UserError]]:
     file = Path(path)
     try:
         data = _read(file)
-        entries = _list_of(_parse(data, file), file)
-    except SourceError as error:
+        entries = [read for entry in _list_of(_parse(data, file), file) for read in _shaped(entry)]
+    except UserError as error:
         return [], [error]
     tools: list[Tool] = []
     problems: list[UserError] = []
@@ -129,6 +132,9 @@ def _parse(data: bytes, file: Path) -> Any:
         parsed = json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         several = error.msg == "Extra data"
+        rows = _rows(text) if several else None
+        if rows is not None:
+            return rows
         raise SourceError(
             f"is not JSON: {error.msg}, line {error.lineno} column {error.colno}",
             where=str(file),
@@ -222,6 +228,24 @@ def _list_of(parsed: Any, file: Path) -> list[Any]:
     return parsed
 
 
+def _shaped(entry: Any) -> list[Any]:
+    """Turn the shapes of BFCL and ToolBench into the plain one; other entries stay as they are."""
+    if is_bfcl_row(entry):
+        return [read for one in entry["function"] for read in _shaped(one)]
+    if is_bfcl_function(entry):
+        return [read_bfcl_function(entry)]
+    return list(read_toolbench(entry)) if is_toolbench(entry) else [entry]
+
+
+def _rows(text: str) -> list[Any] | None:
+    """Read lines of JSON as BFCL writes them, or return None."""
+    try:
+        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (ValueError, RecursionError):
+        return None
+    return rows if all(map(is_bfcl_row, rows)) else None
+
+
 def _kind(value: Any) -> str:
     if value is None:
         return "null"
@@ -253,7 +277,7 @@ def _tool(entry: Any, file: Path, where: str, digest: str) -> Tool:
             where=where,
             fix='write "description": "..."',
         )
-    repairs: list[str] = []
+    repairs = [note for note in body.get("x-repairs", ()) if isinstance(note, str)]
     key, schema = _input_schema(body, where, repairs)
     _compile(schema, f"{where} {key}")
     output = body.get("outputSchema")

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -110,6 +111,9 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         raise Interrupted(f"stopped; run the same command again to go on ({root})") from None
     except OSError as error:
         raise _storage_error(error, root) from error
+    except sqlite3.OperationalError as error:
+        number = errno.ENOSPC if "full" in str(error) else errno.EROFS if "readonly" in str(error) else None
+        raise _storage_fault(number, f"the ledger: {error}", root) from error
 
 
 def _storage_error(error: OSError, root: Path) -> UserError:

@@ -86,8 +86,16 @@ class Environment:
         self.now: str = facts["now"]
 
     @classmethod
-    def seed(cls, rng: Random) -> Seed:
-        """Make an initial world, a pure function of `rng`."""
+    def seed(cls, rng: Random, shared: Mapping[str, Any] | None = None) -> Seed:
+        """Make an initial world, a pure function of `rng` and `shared`.
+
+        Args:
+            rng: Chooses everything that is left open.
+            shared: What the environments of one scenario have in common, or None where this is the only
+                one: facts by name (`now`, `user_name`, `home_city`), and whatever the seeds of one family
+                of environments agree on (ours: `planarena.environments.domains`). A seed that is given
+                facts keeps to them.
+        """
         raise NotImplementedError
 
     @staticmethod

@@ -35,6 +35,7 @@ __all__ = [
     "PaymentDay",
     "Percent",
     "Reason",
+    "Savings",
     "StandingOrder",
     "Statement",
     "StoredPayee",
@@ -53,6 +54,7 @@ Payee = Annotated[str, Semantic("payee", surface="name")]
 Note = Annotated[str, Semantic("payment_note", surface="name")]
 Iban = Annotated[str, Semantic("iban", pattern="^[A-Z]{2}[0-9]{2}[0-9A-Z]{10,30}$")]
 Amount = Annotated[float, Semantic("payment_amount", surface="money", minimum=0.01)]
+Savings = Annotated[float, Semantic("credit_amount", surface="money", minimum=0.01)]
 Money = Annotated[float, Semantic("money", surface="money")]
 CardLimit = Annotated[float, Semantic("card_limit", surface="money", minimum=50, maximum=3000)]
 Day = Annotated[str, Semantic("date", surface="date", pattern=r"^\d{4}-\d{2}-\d{2}$")]

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from planarena.data import load_yaml
+from planarena.environments.domains._shared import Shared, beside, cast_people, keep, meet
 from planarena.environments.environment import BOUND, Environment, Seed, proposals
 from planarena.environments.state import Record
 
@@ -105,13 +106,18 @@ def _entries(
     return entries
 
 
-def _make_world(rng: Random) -> Seed:
+def _make_world(rng: Random, shared: Shared | None) -> Seed:
     """Make a customer of the bank: about 100 records, of which every bill, goal and card can be acted on."""
     words, people = load_yaml("seeds/banking.yaml"), load_yaml("seeds/people.yaml")
-    today = date(2026, rng.randint(2, 11), rng.randint(2, 27))
+    now = keep(shared, "now", f"2026-{rng.randint(2, 11):02d}-{rng.randint(2, 27):02d}T09:00")
+    today = date.fromisoformat(now[:10])
     pairs = zip(rng.sample(people["given"], 14), rng.sample(people["family"], 14), strict=True)
-    user, *others = (f"{given} {family}" for given, family in pairs)
+    user, *others = cast_people([f"{given} {family}" for given, family in pairs], shared)
     new, known = others[:3], others[3:]
+    joint = _joint(words, others, rng, shared)
+    if joint:
+        # Who is paid back is stored already; somebody not yet known takes the place among the new ones.
+        new, known = others[-3:], [joint["owed"], *(name for name in others[:-3] if name != joint["owed"])]
     names, accounts, cards = _accounts(rng, words)
     orders: dict[str, Record] = {}
     for account_id, payee in zip(accounts, known[3:], strict=False):
@@ -123,7 +129,7 @@ def _make_world(rng: Random) -> Seed:
             "first_date": str(today + timedelta(days=rng.randint(1, 28))),
         }
     goals: dict[str, Record] = {}
-    for goal in rng.sample(words["goals"], 4):
+    for goal in dict.fromkeys([*joint.get("goal", ()), *rng.sample(words["goals"], 4)]):
         target = float(rng.randrange(2400, 6000, 100))
         goals[goal] = {"goal": goal, "target": target, "saved": round(target * rng.uniform(0.45, 0.8), 2)}
     focus = rng.sample(list(words["bills"]), 3)
@@ -141,7 +147,11 @@ def _make_world(rng: Random) -> Seed:
         },
         title=situation["title"].format(**details),
         description=situation["text"].format(**details),
-        facts={"now": f"{today}T09:00", "user_name": user, "home_city": rng.choice(words["cities"])},
+        facts={
+            "now": now,
+            "user_name": user,
+            "home_city": keep(shared, "home_city", rng.choice(words["cities"])),
+        },
         story={
             "accounts": list(names.values()),
             "new_payees": [{"name": name, "iban": _random_iban(rng, words)} for name in new],
@@ -149,17 +159,33 @@ def _make_world(rng: Random) -> Seed:
             "bills": focus,
             "goals": list(goals)[:2],
             "next_month": str((today.replace(day=1) + timedelta(days=32)).replace(day=1)),
+            **joint,
         },
     )
+
+
+def _joint(words: dict[str, Any], others: list[str], rng: Random, shared: Shared | None) -> dict[str, Any]:
+    """Return what a scenario of several domains adds to the story: who is owed the other domain's amounts."""
+    if shared is None:
+        return {}
+    lead = shared.get("lead", "")
+    texts = words["joint"].get(lead, {})
+    fields = {"city": shared.get("story", {}).get("there", "")}
+    return {
+        **meet(shared, others[:4]),
+        "owed": rng.choice(texts["payees"]) if "payees" in texts else others[0],
+        "purpose": rng.choice(texts.get("purposes", words["references"])).format(**fields),
+        "goal": [rng.choice(texts["goals"]).format(**fields)] if "goals" in texts else [],
+    }
 
 
 class BankingScenario(Environment):
     """What a scenario adds to the bank's tools: a first world and the customer's likely wishes."""
 
     @classmethod
-    def seed(cls, rng: Random) -> Seed:
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
         """Make a customer with four accounts; one has too little money for any open bill."""
-        return _make_world(rng)
+        return _make_world(rng, shared)
 
     def _today(self) -> str:
         return self.now[:10]
@@ -203,7 +229,10 @@ class BankingScenario(Environment):
         amounts = [float(amount) for amount in rng.sample(range(20, 240, 5), 2)]
         yield {"payee": self.story["known"][0], "amount": amounts[0], "reference": references[0]}
         yield {"payee": BOUND, "amount": amounts[1]}
-        yield {"payee": self.story["known"][1], "amount": BOUND, "reference": references[1]}
+        if "owed" in self.story:
+            yield {"payee": self.story["owed"], "amount": BOUND, "reference": self.story["purpose"]}
+        else:
+            yield {"payee": self.story["known"][1], "amount": BOUND, "reference": references[1]}
         yield {"payee": BOUND, "amount": BOUND}
 
     @proposals("create_standing_order")
@@ -213,6 +242,8 @@ class BankingScenario(Environment):
         amount = float(rng.randrange(15, 120, 5))
         yield {"payee": self.story["known"][2], "amount": amount, "frequency": rhythm, "first_date": start}
         yield {"payee": BOUND, "amount": amount + 10, "frequency": "monthly", "first_date": start}
+        if "owed" in self.story:
+            return  # what a journey or an order costs is not paid every month
         yield {"payee": BOUND, "amount": BOUND, "frequency": "monthly", "first_date": BOUND}
         yield {"payee": BOUND, "amount": BOUND, "frequency": "monthly", "first_date": start}
 
@@ -229,6 +260,8 @@ class BankingScenario(Environment):
     def _propose_save_to_goal(self, rng: Random) -> Iterator[dict[str, Any]]:
         for goal, amount in zip(self.story["goals"], rng.sample(range(25, 325, 25), 2), strict=True):
             yield {"goal": goal, "amount": float(amount)}
+        if beside(self.story, "travel") or beside(self.story, "shopping"):
+            yield {"goal": self.story["goals"][1], "amount": BOUND}
 
     @proposals("withdraw_from_goal")
     def _propose_withdraw_from_goal(self, rng: Random) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,18 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, TypedDict
 
-from planarena.environments.domains._types import Count, Date, Datetime, Minutes, Person, Time, Title
+from planarena.environments.domains._types import (
+    Count,
+    Date,
+    Datetime,
+    EmailAddress,
+    FreeTime,
+    Minutes,
+    Person,
+    Time,
+    Title,
+    Workday,
+)
 from planarena.tools.semantics import Semantic
 
 __all__ = [
@@ -17,7 +28,6 @@ __all__ = [
     "Equipment",
     "EventDetails",
     "EventId",
-    "FreeTime",
     "Invitation",
     "LeadTime",
     "NewEvent",
@@ -31,7 +41,6 @@ __all__ = [
     "Slots",
     "TaskId",
     "Tasks",
-    "Workday",
     "free_starts",
     "join_offer",
     "later",
@@ -42,13 +51,10 @@ ColleagueId = Annotated[str, Semantic("colleague_id", hidden=True)]
 EventId = Annotated[str, Semantic("calendar_event_id", hidden=True)]
 RoomOfferId = Annotated[str, Semantic("meeting_room_offer_id", hidden=True)]
 TaskId = Annotated[str, Semantic("calendar_task_id", hidden=True)]
-Email = Annotated[str, Semantic("email_address")]
 Team = Annotated[str, Semantic("team", surface="name")]
 Place = Annotated[str, Semantic("place", surface="name")]
 Project = Annotated[str, Semantic("project", surface="name")]
 Duration = Annotated[int, Semantic("duration", surface="minutes", minimum=15, maximum=240)]
-FreeTime = Annotated[str, Semantic("free_time", surface="datetime", pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d$")]
-Workday = Annotated[str, Semantic("workday", surface="date", pattern=r"^\d{4}-\d\d-\d\d$")]
 LeadTime = Annotated[int, Semantic("lead_time", surface="minutes", minimum=5, maximum=1440)]
 Seats = Annotated[int, Semantic("seats", surface="number", minimum=2, maximum=40)]
 Equipment = Annotated[Literal["screen", "whiteboard", "video"], Semantic("room_equipment", surface="word")]
@@ -60,7 +66,7 @@ class Colleague(TypedDict):
 
     colleague_id: ColleagueId
     name: Person
-    email: Email
+    email: EmailAddress
     team: Team
     manager: Person
 

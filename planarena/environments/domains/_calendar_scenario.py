@@ -9,6 +9,7 @@ from typing import Any
 
 from planarena.data import load_yaml
 from planarena.environments.domains._calendar_records import free_starts, later
+from planarena.environments.domains._shared import Shared, beside, cast_people, keep, mail_of, meet
 from planarena.environments.environment import BOUND, Environment, Seed, proposals
 from planarena.environments.state import Record
 
@@ -22,23 +23,28 @@ class CalendarScenario(Environment):
     """A week at work: the user's events, the colleagues' busy times, rooms, and tasks of two projects."""
 
     @classmethod
-    def seed(cls, rng: Random) -> Seed:
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
         """Make colleagues, the events of five working days, busy times for four, rooms with bookings, tasks."""
         words = load_yaml("seeds/calendar.yaml")
         people = load_yaml("seeds/people.yaml")
         given, family = rng.sample(people["given"], 10), rng.sample(people["family"], 10)
         names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+        names = cast_people(names, shared)
         user, board = names[0], names[9]
         today = date(2026, 1, 5) + timedelta(days=7 * rng.randrange(46) + rng.randrange(5))
         now = f"{today.isoformat()}T{rng.choice(['08:00', '08:15', '08:30', '08:45'])}"
+        now = keep(shared, "now", now)
+        today = date.fromisoformat(now[:10])
         days = _working_days(today, 12)
-        colleagues = _colleagues(words, names[1:9], board, rng)
+        colleagues = _colleagues(words, names[1:9], board, rng, shared)
         busy = {
             f"{colleague_id}.{day}": {"blocks": _blocks(rng)}
             for colleague_id in colleagues
             for day in days[1:5]
         }
         events = _events(words, colleagues, days[:5], rng)
+        if shared is not None:
+            events |= _joint_events(words, colleagues, days, shared, rng)
         projects = rng.sample(sorted(words["projects"]), 2)
         rooms, bookings = _rooms(words, days[:5], rng)
         situation = rng.choice(words["situations"])
@@ -63,6 +69,7 @@ class CalendarScenario(Environment):
                 "place": rng.choice(words["places"]),
                 "duration": rng.choice((30, 45, 60)),
                 "seats": rng.choice((3, 4, 5)),
+                **_joint_story(words, names, colleagues, shared, rng),
             },
         )
 
@@ -82,9 +89,13 @@ class CalendarScenario(Environment):
     @proposals("list_events")
     def propose_days(self, _rng: Random) -> Proposals:
         """The next two days, and a day that an earlier result names."""
-        yield {"date": self.story["days"][0]}
-        yield {"date": self.story["days"][1]}
+        story = self.story
+        # At home in the morning it is today that counts.
+        yield {"date": self.now[:10] if beside(story, "smart_home") else story["days"][0]}
+        yield {"date": story["days"][1]}
         yield {"date": BOUND}
+        for day in story.get("journey", ()):
+            yield {"date": day}
 
     @proposals("get_event")
     def propose_looks(self, _rng: Random) -> Proposals:
@@ -103,7 +114,9 @@ class CalendarScenario(Environment):
     def propose_events(self, rng: Random) -> Proposals:
         """At a time found before, or at one that the user names."""
         story, duration = self.story, self.story["duration"]
-        yield {"title": story["titles"][0], "start": BOUND, "duration": duration}
+        # Where another domain yields moments too, the title fits both a meeting and such a moment.
+        title = story.get("joint_title") or story["titles"][0]
+        yield {"title": title, "start": BOUND, "duration": duration}
         start = self._free(rng, story["days"][3], duration)
         yield {"title": story["titles"][1], "start": start, "duration": duration}
         start = self._free(rng, story["days"][0], 60)
@@ -112,7 +125,8 @@ class CalendarScenario(Environment):
     @proposals("reschedule_event")
     def propose_moves(self, rng: Random) -> Proposals:
         """To a time found before, or to one that the user names."""
-        yield {"start": BOUND}
+        if "joint_title" not in self.story:
+            yield {"start": BOUND}
         yield {"start": self._free(rng, self.story["days"][2], 90)}
 
     @proposals("invite_to_event")
@@ -165,7 +179,53 @@ def _working_days(today: date, number: int) -> list[str]:
     return days
 
 
-def _colleagues(words: Any, names: list[str], board: str, rng: Random) -> Table:
+def _joint_events(words: Any, colleagues: Table, days: list[str], shared: Shared, rng: Random) -> Table:
+    """Give the second week an event a day, and the days of a journey one at its place."""
+    joint, story = words["joint"], shared.get("story", {})
+    plans = [
+        (title, f"{day}T{rng.choice(('10:00', '13:30', '15:00'))}", "to be announced")
+        for title, day in zip(rng.sample(joint["meetings"], len(days) - 5), days[5:], strict=True)
+    ]
+    if "out" in story:
+        words_out, words_back = joint["journey"]["out"], joint["journey"]["back"]
+        place = f"the hotel in {story['there']}"
+        plans.append((rng.choice(words_out).format(city=story["there"]), f"{story['out']}T20:00", place))
+        plans.append((rng.choice(words_back), f"{story['back']}T{rng.choice(('08:00', '08:30'))}", place))
+    events: Table = {}
+    for title, start, place in plans:
+        event_id = Environment.new_id("evt", title, start)
+        events[event_id] = {
+            "event_id": event_id,
+            "title": title,
+            "organiser": rng.choice([row["name"] for row in colleagues.values()][:4]),
+            "start": start,
+            "end": later(start, rng.choice((45, 60, 90))),
+            "place": place,
+            "room_id": "",
+            "invited": {},
+            "reminder": 0,
+            "moved_on": "",
+        }
+    return events
+
+
+def _joint_story(
+    words: Any, names: list[str], colleagues: Table, shared: Shared | None, rng: Random
+) -> dict[str, Any]:
+    """Return what the story of a scenario of several domains adds; nothing for one of a single domain."""
+    if shared is None:
+        return {}
+    story, others = shared.get("story", {}), shared.get("beside", ())
+    added = meet(shared, names[1:], {row["name"]: row["email"] for row in colleagues.values()})
+    if "out" in story:
+        added["journey"] = [story["out"]]
+        added["joint_title"] = rng.choice(words["joint"]["titles"]["travel"]).format(city=story["there"])
+    elif "smart_home" in others:
+        added["joint_title"] = rng.choice(words["joint"]["titles"]["smart_home"])
+    return added
+
+
+def _colleagues(words: Any, names: list[str], board: str, rng: Random, shared: Shared | None) -> Table:
     """Make a small hierarchy: the last two lead the others, and report to somebody outside the directory."""
     leaders, colleagues = names[-2:], {}
     for name in names:
@@ -173,7 +233,7 @@ def _colleagues(words: Any, names: list[str], board: str, rng: Random) -> Table:
         colleagues[colleague_id] = {
             "colleague_id": colleague_id,
             "name": name,
-            "email": f"{name.lower().replace(' ', '.')}@example.com",
+            "email": mail_of(name, "example.com", shared),
             "team": rng.choice(words["teams"]),
             "manager": board if name in leaders else rng.choice(leaders),
         }

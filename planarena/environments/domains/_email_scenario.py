@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from planarena.data import load_yaml
-from planarena.environments.environment import Environment, Seed
+from planarena.environments.domains._shared import Shared, beside, cast_people, keep, mail_of, meet
+from planarena.environments.environment import BOUND, Environment, Seed, proposals
 from planarena.environments.state import Record
 
-__all__ = ["fill_slots", "make_mailbox"]
+__all__ = ["EmailScenario"]
 
 _new_id = Environment.new_id
 
@@ -20,18 +23,23 @@ def fill_slots(text: str, rng: Random) -> str:
     return text.format_map({name: rng.choice(words) for name, words in slots.items()})
 
 
-def make_mailbox(rng: Random) -> Seed:
-    """Make a mailbox, a pure function of `rng`."""
+def make_mailbox(rng: Random, shared: Shared | None = None) -> Seed:
+    """Make a mailbox; in a scenario of several domains, everybody known there is in the address book."""
     texts, people = load_yaml("seeds/email.yaml"), load_yaml("seeds/people.yaml")
     situation = rng.choice(texts["situations"])
     now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), 9, 0)
+    if shared is not None:
+        situation = texts["joint"].get(shared.get("lead"), situation)
+        now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
     given, family = rng.sample(people["given"], 16), rng.sample(people["family"], 16)
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+    names = cast_people(names, shared, clients=True)
     domain = rng.choice(texts["work_domains"])
-    address = {name: f"{name.replace(' ', '.').lower()}@{domain}" for name in names}
+    address = {name: mail_of(name, domain, shared) for name in names}
+    address[names[0]] = keep(shared, "user_address", address[names[0]])
     user, known, strangers = names[0], names[1:12], names[12:15]
     # Two of the four people who write most are not in the address book yet.
-    contacts_of = [*known[:2], *known[4:]]
+    contacts_of = [*known[:2], *known[4:]] if shared is None else known
     labels = texts["existing_labels"]
     messages: dict[str, Record] = {}
 
@@ -69,7 +77,7 @@ def make_mailbox(rng: Random) -> Seed:
             other, age = rng.choice(known[:4]), age - rng.randint(2, 12)
             answer = {"subject": f"Re: {thread['subject']}", "body": rng.choice(situation["replies"])}
             add(other, address[other], answer, thread["files"][:1] if rng.random() < 0.6 else [], age)
-    companies = rng.sample(texts["companies"], 8)
+    companies = rng.sample(texts["companies"], 8 if shared is None else 5)
     for place, company in enumerate(companies):
         at = f"service@{company['domain']}"
         for months in range(1 + place % 2):
@@ -114,5 +122,101 @@ def make_mailbox(rng: Random) -> Seed:
             "outside": f"{strangers[2].replace(' ', '.').lower()}@postbox.example",
             "company_address": f"service@{companies[1]['domain']}",
             "used_labels": used or [labels[0]],
+            **meet(shared, known[:4], {name: address[name] for name in names[:12]}),
         },
     )
+
+
+class EmailScenario(Environment):
+    """A mailbox around one situation, and what its owner would ask for."""
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a mailbox around one situation."""
+        return make_mailbox(rng, shared)
+
+    @property
+    def _situation(self) -> dict[str, Any]:
+        texts = load_yaml("seeds/email.yaml")
+        situations = [*texts["situations"], *texts["joint"].values()]
+        return next(item for item in situations if item["title"] == self.story["topic"])
+
+    @proposals("search_emails")
+    def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
+        person, other = rng.sample(self.story["people"][:3], 2)
+        yield {"sender": person}
+        yield {"sender": rng.choice(self.story["strangers"])}
+        if "beside" in self.story:
+            yield {"sender": BOUND}
+        yield {
+            "keyword": rng.choice(self.story["keywords"]),
+            **({"folder": "inbox"} if rng.random() < 0.5 else {}),
+        }
+        last = rng.randrange(3)
+        if last == 0:
+            yield {"folder": "sent"}
+        elif last == 1:
+            yield {"label": rng.choice(self.story["used_labels"])}
+        else:
+            yield {"sender": other, "folder": rng.choice(("inbox", "archive"))}
+
+    @proposals("open_email")
+    def _propose_open(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("get_email_thread")
+    def _propose_thread(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("find_email_contact")
+    def _propose_contact(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for name in rng.sample(self.story["contacts"], rng.randint(1, 2)):
+            yield {"name": name}
+        yield {"name": BOUND}
+
+    @proposals("save_sender_as_contact")
+    def _propose_save(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for group in rng.sample(("work", "personal", "supplier"), 2):
+            yield {"group": group}
+
+    @proposals("draft_new_email")
+    def _propose_draft(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for to, mail in zip(
+            (BOUND, BOUND if "beside" in self.story else rng.choice((BOUND, self.story["outside"]))),
+            rng.sample(self._situation["mails"], 2),
+            strict=True,
+        ):
+            yield {"to": to, "subject": mail["subject"], "body": fill_slots(mail["body"], rng)}
+
+    @proposals("draft_email_reply")
+    def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for body in rng.sample(self._situation["replies"], 2):
+            yield {"body": fill_slots(body, rng)}
+
+    @proposals("attach_file_to_draft")
+    def _propose_attach(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("send_email_draft")
+    def _propose_send(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+        day = datetime.fromisoformat(self.now) + timedelta(days=rng.randint(1, 4))
+        yield {"send_at": day.replace(hour=rng.randint(7, 10)).isoformat(timespec="minutes")}
+        if beside(self.story, "calendar"):
+            yield {"send_at": BOUND}
+
+    @proposals("create_email_label")
+    def _propose_label(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for label in rng.sample(self._situation["labels"], 2):
+            yield {"label": label}
+
+    @proposals("label_email")
+    def _propose_labelling(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"label": BOUND}
+        yield {"label": rng.choice(self.story["used_labels"])}
+
+    @proposals("create_email_filter")
+    def _propose_filter(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"sender_address": BOUND, "label": BOUND}
+        yield {"sender_address": BOUND, "label": rng.choice(self.story["used_labels"])}
+        yield {"sender_address": self.story["company_address"], "label": BOUND}

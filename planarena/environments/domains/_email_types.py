@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from planarena.environments.domains._types import Count, Datetime, Person
+from planarena.environments.domains._types import Count, Datetime, EmailAddress, Person
 from planarena.tools.semantics import Semantic
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "Contact",
     "Draft",
     "DraftId",
-    "EmailAddress",
     "FileName",
     "Filter",
     "FilterId",
@@ -42,7 +41,6 @@ ThreadId = Annotated[str, Semantic("email_thread_id", hidden=True)]
 DraftId = Annotated[str, Semantic("email_draft_id", hidden=True)]
 AttachmentId = Annotated[str, Semantic("email_attachment_id", hidden=True)]
 FilterId = Annotated[str, Semantic("email_filter_id", hidden=True)]
-EmailAddress = Annotated[str, Semantic("email_address", pattern=r"^[^@\s]+@[^@\s]+$")]
 Subject = Annotated[str, Semantic("email_subject", surface="name")]
 Text = Annotated[str, Semantic("email_text", surface="name")]
 Keyword = Annotated[str, Semantic("email_keyword", surface="name")]

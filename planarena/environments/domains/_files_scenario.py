@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from planarena.data import load_yaml
-from planarena.environments.environment import Environment, Seed
+from planarena.environments.domains._shared import Shared, cast_people, keep, mail_of, meet
+from planarena.environments.environment import BOUND, Environment, Seed, proposals
 from planarena.environments.state import Record
 
-__all__ = ["make_drive"]
+__all__ = ["FilesScenario"]
 
 _new_id = Environment.new_id
 _SIZES_MB = {
@@ -21,17 +24,22 @@ _SIZES_MB = {
 }
 
 
-def make_drive(rng: Random) -> Seed:
-    """Make a drive, a pure function of `rng`."""
+def make_drive(rng: Random, shared: Shared | None = None) -> Seed:
+    """Make a drive; in a scenario of several domains its people are on it, and customers are guests."""
     texts, people = load_yaml("seeds/files.yaml"), load_yaml("seeds/people.yaml")
     situation, everyday = rng.choice(texts["situations"]), texts["everyday"]
     now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), 9, 0)
+    if shared is not None:
+        situation = texts["joint"].get(shared.get("lead"), situation)
+        now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
     names = [
         f"{first} {last}"
         for first, last in zip(rng.sample(people["given"], 7), rng.sample(people["family"], 7), strict=True)
     ]
+    names = cast_people(names, shared)
     domain = rng.choice(texts["domains"])
-    address = {name: f"{name.replace(' ', '.').lower()}@{domain}" for name in names}
+    address = {name: mail_of(name, domain, shared) for name in names}
+    address[names[0]] = keep(shared, "user_address", address[names[0]])
     user, team, outsiders = names[0], names[1:5], names[5:]
     folder_names = [*situation["folders"], *everyday["folders"]]
     folder_ids = {name: _new_id("fld", name) for name in folder_names}
@@ -130,5 +138,93 @@ def make_drive(rng: Random) -> Seed:
             "team": [name.split()[0] for name in team],
             "owners": sorted({record["owner"] for record in documents.values()} - {user}) or [user],
             "guests": [*(address[name] for name in outsiders), address[team[3]]],
+            **meet(shared, names[1:], address),
         },
     )
+
+
+class FilesScenario(Environment):
+    """A drive around one situation, and what its user would ask for."""
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a drive around one situation."""
+        return make_drive(rng, shared)
+
+    @property
+    def _situation(self) -> dict[str, Any]:
+        texts = load_yaml("seeds/files.yaml")
+        situations = [*texts["situations"], *texts["joint"].values()]
+        return next(item for item in situations if item["title"] == self.story["topic"])
+
+    def _two_new(self, kind: str, rng: Random) -> list[str]:
+        """Return two names for what does not exist yet, one of the situation and one of everyday life."""
+        everyday = load_yaml("seeds/files.yaml")["everyday"]
+        person, day = rng.choice(self.story["team"]), rng.choice(everyday["days"])
+        return [rng.choice(self._situation[kind]), rng.choice(everyday[kind]).format(person=person, day=day)]
+
+    @proposals("find_documents")
+    def _propose_find(self, rng: Random) -> Iterator[dict[str, Any]]:
+        topic = self._situation
+        yield {"folder": rng.choice(topic["folders"])}
+        # One telling word of a title, or what only copies made later are called.
+        title = rng.choice([*topic["documents"], ["copy"]])[0]
+        yield {"keyword": max(title.lower().split(), key=len)}
+        if rng.random() < 0.5:
+            yield {"kind": rng.choice(("text", "spreadsheet", "pdf")), "tag": rng.choice(topic["tags"])}
+        else:
+            yield {"owner": rng.choice(self.story["owners"])}
+        yield {"folder": BOUND}
+        if "beside" in self.story:
+            yield {"owner": BOUND}
+
+    @proposals("get_document_details")
+    def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("list_document_versions")
+    def _propose_versions(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("restore_document_version")
+    def _propose_restore(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("create_document_folder")
+    def _propose_folder(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for name in self._two_new("new_folders", rng):
+            yield {"name": name}
+
+    @proposals("move_document")
+    def _propose_move(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("copy_document")
+    def _propose_copy(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for title in self._two_new("copies", rng):
+            yield {"title": title}
+
+    @proposals("share_document")
+    def _propose_share(self, rng: Random) -> Iterator[dict[str, Any]]:
+        first, second = rng.sample(self.story["guests"], 2)
+        yield {"address": first, "role": rng.choice(("viewer", "commenter"))}
+        yield {"address": BOUND if "beside" in self.story else second, "role": "editor"}
+        yield {"address": BOUND, "role": rng.choice(("viewer", "commenter", "editor"))}
+
+    @proposals("change_document_access")
+    def _propose_access(self, rng: Random) -> Iterator[dict[str, Any]]:
+        # One only: a share changed twice in a request would be a change undone.
+        yield {"role": rng.choice(("viewer", "commenter", "editor"))}
+
+    @proposals("tag_document")
+    def _propose_tag(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for tag in self._two_new("new_tags", rng):
+            yield {"tag": tag}
+
+    @proposals("check_drive_storage")
+    def _propose_storage(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("restore_trashed_document")
+    def _propose_untrash(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}

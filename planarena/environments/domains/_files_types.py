@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from planarena.environments.domains._types import Count, Datetime, Person
+from planarena.environments.domains._types import Count, Datetime, EmailAddress, Person
 from planarena.tools.semantics import Semantic
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "DocumentId",
     "DocumentSummary",
     "DocumentTitle",
-    "EmailAddress",
     "FolderCreated",
     "FolderId",
     "FolderName",
@@ -44,7 +43,6 @@ TitleWord = Annotated[str, Semantic("document_title_word", surface="name")]
 FolderName = Annotated[str, Semantic("document_folder_name", surface="name")]
 Tag = Annotated[str, Semantic("document_tag", surface="name")]
 Note = Annotated[str, Semantic("document_version_note", surface="name")]
-EmailAddress = Annotated[str, Semantic("email_address", pattern=r"^[^@\s]+@[^@\s]+$")]
 Megabytes = Annotated[float, Semantic("megabytes", surface="number", minimum=0)]
 Kind = Annotated[
     Literal["text", "spreadsheet", "presentation", "pdf", "image"], Semantic("document_kind", surface="word")

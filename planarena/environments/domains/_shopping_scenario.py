@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from planarena.data import load_yaml
-from planarena.environments.environment import Environment, Seed
+from planarena.environments.domains._shared import Shared, beside, cast_people, keep, meet
+from planarena.environments.environment import BOUND, Environment, Seed, proposals
 from planarena.environments.state import Record
 
-__all__ = ["make_shop", "order_number"]
+__all__ = ["ShoppingScenario", "order_number"]
 
 _new_id = Environment.new_id
 
 
-def make_shop(rng: Random) -> Seed:
-    """Make a shop and a customer, a pure function of `rng`."""
+def make_shop(rng: Random, shared: Shared | None = None) -> Seed:
+    """Make a shop and a customer, a pure function of `rng` and `shared`."""
     texts, people = load_yaml("seeds/shopping.yaml"), load_yaml("seeds/people.yaml")
     situation = rng.choice(texts["situations"])
-    today = date(2026, rng.randint(1, 12), rng.randint(1, 28))
-    user = f"{rng.choice(people['given'])} {rng.choice(people['family'])}"
+    now = keep(shared, "now", f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T09:00")
+    today = date.fromisoformat(now[:10])
+    user = cast_people([f"{rng.choice(people['given'])} {rng.choice(people['family'])}"], shared)[0]
     products, coupons = _catalogue(rng, texts, situation)
     reviews: dict[str, Record] = {}
     for product_id in products:
@@ -36,6 +39,8 @@ def make_shop(rng: Random) -> Seed:
             "date": (today - timedelta(days=rng.randint(3, 200))).isoformat(),
         }
     cities, streets = rng.sample(texts["cities"], 3), rng.sample(texts["streets"], 3)
+    cities[0] = keep(shared, "home_city", cities[0])
+    streets[0] = keep(shared, "home_address", streets[0]).removesuffix(f", {cities[0]}")
     addresses = {
         _new_id("adr", label): {
             "address_id": _new_id("adr", label),
@@ -67,7 +72,7 @@ def make_shop(rng: Random) -> Seed:
         tables,
         situation["title"],
         situation["description"],
-        {"now": f"{today.isoformat()}T09:00", "user_name": user, "home_city": cities[0]},
+        {"now": now, "user_name": user, "home_city": cities[0]},
         {
             "topic": situation["title"],
             "prices": {
@@ -75,6 +80,7 @@ def make_shop(rng: Random) -> Seed:
                 for category in situation["categories"]
             },
             "code": next(code for code, coupon in coupons.items() if coupon["category"] == ""),
+            **meet(shared),
         },
     )
 
@@ -158,3 +164,80 @@ def _orders(rng: Random, today: date, user: str, products: list[Record], city: s
 def order_number(order_id: str) -> str:
     """Return the number that customers see: six digits made from the id."""
     return f"{int(order_id.rsplit('_', 1)[1], 16) % 1_000_000:06d}"
+
+
+class ShoppingScenario(Environment):
+    """A shop and a customer, and what the customer would ask for."""
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a shop and a customer."""
+        return make_shop(rng, shared)
+
+    @property
+    def _texts(self) -> dict[str, Any]:
+        return cast(dict[str, Any], load_yaml("seeds/shopping.yaml"))
+
+    @property
+    def _situation(self) -> dict[str, Any]:
+        return next(item for item in self._texts["situations"] if item["title"] == self.story["topic"])
+
+    @proposals("search_products")
+    def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
+        first, second, third = rng.sample(sorted(self.story["prices"]), 3)
+        yield {"category": first}
+        # A limit between the second and the dearest price leaves a choice.
+        low, high = self.story["prices"][second][1], self.story["prices"][second][3]
+        yield {
+            "category": second,
+            "max_price": float(rng.randint(int(low) + 1, max(int(low) + 1, int(high)))),
+        }
+        if rng.random() < 0.4 or beside(self.story, "banking"):
+            yield {"category": third, "max_price": BOUND}
+
+    @proposals("get_product_details")
+    def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("add_product_to_cart")
+    def _propose_add(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+        yield {"quantity": rng.randint(2, 3)}
+
+    @proposals("view_shopping_cart")
+    def _propose_view(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("apply_shopping_coupon")
+    def _propose_coupon(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"code": self.story["code"]}
+        yield {"code": BOUND}
+
+    @proposals("find_delivery_address")
+    def _propose_address(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"label": rng.choice(("home", "office", "parents"))}
+
+    @proposals("place_shop_order")
+    def _propose_order(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {} if rng.random() < 0.5 else {"note": rng.choice(self._situation["notes"])}
+
+    @proposals("list_shop_orders")
+    def _propose_orders(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("get_shop_order")
+    def _propose_get_order(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("return_purchased_item")
+    def _propose_return(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"reason": rng.choice(("damaged", "wrong_size", "not_as_described", "not_needed"))}
+
+    @proposals("write_product_review")
+    def _propose_review(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"stars": rng.randint(4, 5), "text": rng.choice(self._texts["praise"])}
+        yield {"stars": 2, "text": rng.choice(self._texts["blame"])}
+
+    @proposals("add_to_wish_list")
+    def _propose_wish(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}

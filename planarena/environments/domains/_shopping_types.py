@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from planarena.environments.domains._types import City, Count, Date, Money, Rating
+from planarena.environments.domains._types import City, Count, Credit, Date, Money, Payable, Rating, Workday
 from planarena.tools.semantics import Semantic
 
 __all__ = [
@@ -119,7 +119,7 @@ class Cart(TypedDict):
     lines: list[CartLine]
     subtotal: Money
     discount: Money
-    total: Money
+    total: Payable
     wish_list: list[WishLine]
 
 
@@ -145,8 +145,8 @@ class PlacedOrder(TypedDict):
 
     order_id: OrderId
     order_number: OrderNumber
-    total: Money
-    delivery_date: Date
+    total: Payable
+    delivery_date: Workday
     city: City
 
 
@@ -186,7 +186,7 @@ class Order(TypedDict):
     status: OrderStatus
     delivery_date: Date
     city: City
-    total: Money
+    total: Payable
     items: list[OrderItem]
 
 
@@ -195,7 +195,7 @@ class Return(TypedDict):
 
     name: ProductName
     order_number: OrderNumber
-    refund: Money
+    refund: Credit
     send_back_by: Date
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
+from planarena.environments.domains._types import FreeTime
 from planarena.tools.semantics import Semantic
 
 __all__ = [
@@ -71,7 +72,7 @@ Color = Annotated[
 Days = Annotated[Literal["daily", "weekdays", "weekends"], Semantic("schedule_days", surface="word")]
 Brightness = Annotated[int, Semantic("brightness", surface="percent", minimum=1, maximum=100)]
 Celsius = Annotated[float, Semantic("target_temperature", surface="temperature", minimum=5, maximum=30)]
-Clock = Annotated[str, Semantic("clock_time", surface="time", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+Clock = Annotated[str, Semantic("time", surface="time", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 Minutes = Annotated[int, Semantic("minutes", surface="minutes", minimum=1, maximum=30)]
 Moment = Annotated[str, Semantic("moment", surface="datetime")]
 # Measured, not wanted: heating a room to what it already has is no wish.
@@ -190,7 +191,7 @@ class ScheduledScene(TypedDict):
     scene: str
     time: Clock
     days: Days
-    next_run: Moment
+    next_run: FreeTime
 
 
 class SceneRun(TypedDict):

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, get_args
 
 from planarena.data import load_yaml
+from planarena.environments.domains._shared import Shared, beside, cast_people, keep, meet
 from planarena.environments.domains._smart_home_records import Color, DoorName, RoomName
 from planarena.environments.environment import BOUND, Environment, Seed, proposals
 from planarena.environments.state import Record
@@ -117,14 +118,22 @@ def _scene(rng: Random, name: str, devices: dict[str, Record], rooms: list[str])
     return {"scene_id": _new_id("sc", name), "name": name, "settings": settings}
 
 
+def _working_morning(now: str) -> str:
+    """Return half past seven on the first working day from a moment on: a day at a desk at home begins."""
+    day = datetime.fromisoformat(now)
+    return f"{(day + timedelta(days=max(0, 7 - day.weekday()) if day.weekday() > 4 else 0)).date()}T07:30"
+
+
 class SmartHomeScenario(Environment):
     """What a scenario adds to the house's tools: a first world and the owner's likely wishes."""
 
     @classmethod
-    def seed(cls, rng: Random) -> Seed:
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
         """Make a house of eight rooms with at most two doors unlocked and the alarm off."""
         words, people = load_yaml("seeds/smart_home.yaml"), load_yaml("seeds/people.yaml")
         now = f"2026-{rng.randint(1, 11):02d}-{rng.randint(1, 28):02d}T{rng.choice(['07:30', '09:00', '16:30', '18:00'])}"
+        if shared is not None:
+            now = keep(shared, "now", _working_morning(now))
         rooms = rng.sample(_ROOMS, 8)
         devices, sensors = _devices(rng, words, rooms), _sensors(rng, rooms)
         coldest = min(rooms, key=lambda room: sensors[room]["temperature"])
@@ -179,8 +188,10 @@ class SmartHomeScenario(Environment):
             description=situation["text"].format(**details),
             facts={
                 "now": now,
-                "user_name": f"{rng.choice(people['given'])} {rng.choice(people['family'])}",
-                "home_city": rng.choice(words["cities"]),
+                "user_name": cast_people(
+                    [f"{rng.choice(people['given'])} {rng.choice(people['family'])}"], shared
+                )[0],
+                "home_city": keep(shared, "home_city", rng.choice(words["cities"])),
             },
             story={
                 "rooms": rooms[:3],
@@ -188,6 +199,7 @@ class SmartHomeScenario(Environment):
                 "new_scenes": new[:2],
                 "open_doors": open_doors,
                 "shut_door": rng.choice([door for door in _DOORS if door not in open_doors]),
+                **meet(shared),
             },
         )
 
@@ -221,6 +233,8 @@ class SmartHomeScenario(Environment):
         yield {"temperature": first}
         yield {"temperature": second, "until": f"{rng.randint(20, 23)}:{rng.choice(['00', '30'])}"}
         yield {"temperature": BOUND}
+        if beside(self.story, "calendar"):
+            yield {"temperature": first + 0.5, "until": BOUND}
 
     @proposals("set_door_lock")
     def _propose_set_door_lock(self, rng: Random) -> Iterator[dict[str, Any]]:
@@ -256,6 +270,8 @@ class SmartHomeScenario(Environment):
         first, second = rng.sample(["daily", "weekdays", "weekends"], 2)
         yield {"time": f"{rng.randint(17, 22)}:{rng.choice(['00', '15', '30', '45'])}", "days": first}
         yield {"time": f"{rng.randint(6, 9):02d}:{rng.choice(['05', '20', '40'])}", "days": second}
+        if beside(self.story, "calendar"):
+            yield {"time": BOUND, "days": rng.choice(["daily", "weekdays"])}
 
     @proposals("activate_scene")
     def _propose_activate_scene(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  one form

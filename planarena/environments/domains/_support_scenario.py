@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from random import Random
+from typing import Any, cast
 
 from planarena.data import load_yaml
-from planarena.environments.environment import Environment, Seed
+from planarena.environments.domains._shared import Shared, cast_people, keep, mail_of, meet
+from planarena.environments.environment import BOUND, Environment, Seed, proposals
 from planarena.environments.state import Record
 
-__all__ = ["QUEUES", "make_help_desk"]
+__all__ = ["SupportScenario"]
 
 QUEUES = ("billing", "technical", "delivery", "returns")
 _new_id = Environment.new_id
 
 
-def make_help_desk(rng: Random) -> Seed:
-    """Make a help desk, a pure function of `rng`."""
+def make_help_desk(rng: Random, shared: Shared | None = None) -> Seed:
+    """Make a help desk, a pure function of `rng` and `shared`; the people known already are its agents."""
     texts, people = load_yaml("seeds/support.yaml"), load_yaml("seeds/people.yaml")
     situation = rng.choice(texts["situations"])
     now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), 9, 0)
+    now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
     given, family = rng.sample(people["given"], 21), rng.sample(people["family"], 21)
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+    names = cast_people(names, shared)
     user, staff, customer_names = names[0], names[1:10], names[10:]
     agents: dict[str, Record] = {}
     for place, name in enumerate(staff):
@@ -31,7 +36,7 @@ def make_help_desk(rng: Random) -> Seed:
     purchases: dict[str, Record] = {}
     for name in customer_names:
         customer_id = _new_id("cus", name)
-        address = f"{name.replace(' ', '.').lower()}@{rng.choice(texts['domains'])}"
+        address = mail_of(name, rng.choice(texts["domains"]), shared)
         customers[customer_id] = {
             "customer_id": customer_id,
             "name": name,
@@ -108,5 +113,82 @@ def make_help_desk(rng: Random) -> Seed:
             "topic": situation["title"],
             "customers": customer_names[:4],
             "topics": [topic for topic, _ in situation["articles"]],
+            **meet(
+                shared,
+                staff[:4],
+                {row["name"]: row["address"] for row in customers.values()},
+                customer_names[:5],
+            ),
         },
     )
+
+
+class SupportScenario(Environment):
+    """A help desk, and what its leader would ask for."""
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a help desk."""
+        return make_help_desk(rng, shared)
+
+    @property
+    def _texts(self) -> dict[str, Any]:
+        return cast(dict[str, Any], load_yaml("seeds/support.yaml"))
+
+    @proposals("list_queue_tickets")
+    def _propose_list(self, rng: Random) -> Iterator[dict[str, Any]]:
+        first, second = rng.sample(QUEUES, 2)
+        yield {"queue": first}
+        yield {"queue": second, "priority": rng.choice(("normal", "high"))}
+
+    @proposals("find_support_customer")
+    def _propose_customer(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for name in rng.sample(self.story["customers"], rng.randint(1, 2)):
+            yield {"name": name}
+        yield {"name": BOUND}
+
+    @proposals("create_support_ticket")
+    def _propose_create(self, rng: Random) -> Iterator[dict[str, Any]]:
+        situation = next(item for item in self._texts["situations"] if item["title"] == self.story["topic"])
+        for issue in rng.sample(situation["issues"], 2):
+            yield {"subject": issue["subject"], "text": issue["text"], "queue": issue["queue"]}
+
+    @proposals("get_support_ticket")
+    def _propose_get(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("search_help_articles")
+    def _propose_articles(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for topic in rng.sample(self.story["topics"], rng.randint(1, 2)):
+            yield {"topic": topic}
+
+    @proposals("send_help_article")
+    def _propose_send(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("find_available_agent")
+    def _propose_agent(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"queue": rng.choice(QUEUES)}
+
+    @proposals("assign_ticket_to_agent")
+    def _propose_assign(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("reply_to_ticket")
+    def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for text in rng.sample(self._texts["replies"], 2):
+            yield {"text": text.format(day=rng.choice(self._texts["days"]))}
+
+    @proposals("escalate_ticket")
+    def _propose_escalate(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"team": rng.choice(("supervisors", "engineering", "quality"))}
+
+    @proposals("refund_purchase")
+    def _propose_refund(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"percent": 100}
+        yield {"percent": rng.choice((10, 15, 20, 25, 30, 50))}
+
+    @proposals("close_support_ticket")
+    def _propose_close(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"resolution": "solved"}
+        yield {"resolution": "refunded"}

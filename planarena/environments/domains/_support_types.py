@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from planarena.environments.domains._types import Count, Date, Datetime, Money, Percent, Person
+from planarena.environments.domains._types import Count, Date, Datetime, EmailAddress, Money, Percent, Person
 from planarena.tools.semantics import Semantic
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "Created",
     "Customer",
     "CustomerId",
-    "EmailAddress",
     "Escalated",
     "IssueText",
     "Priority",
@@ -45,7 +44,6 @@ CustomerId = Annotated[str, Semantic("support_customer_id", hidden=True)]
 AgentId = Annotated[str, Semantic("support_agent_id", hidden=True)]
 ArticleId = Annotated[str, Semantic("help_article_id", hidden=True)]
 PurchaseId = Annotated[str, Semantic("purchase_id", hidden=True)]
-EmailAddress = Annotated[str, Semantic("email_address", pattern=r"^[^@\s]+@[^@\s]+$")]
 Subject = Annotated[str, Semantic("ticket_subject", surface="name")]
 IssueText = Annotated[str, Semantic("ticket_text", surface="name")]
 ReplyText = Annotated[str, Semantic("ticket_reply", surface="name")]

@@ -10,10 +10,14 @@ from planarena.environments.domains._types import (
     Airport,
     City,
     Count,
+    Credit,
     Date,
     Datetime,
+    FreeTime,
+    Landing,
     Minutes,
     Money,
+    Payable,
     Percent,
     Person,
     Rating,
@@ -88,7 +92,7 @@ class FlightOffer(TypedDict):
     airline: Title
     departure_time: Time
     arrival_time: Time
-    price: Money
+    price: Payable
 
 
 class Flights(TypedDict):
@@ -103,8 +107,8 @@ class FlightDetails(TypedDict):
 
     airline: Title
     aircraft: Title
-    departure_at: Datetime
-    arrival_at: Datetime
+    departure_at: FreeTime
+    arrival_at: Landing
     arrival_date: Date
     arrival_airport: Airport
     duration: Minutes
@@ -116,7 +120,7 @@ class Hold(TypedDict):
     """A reserved place; `expires_at` is in the time of the user."""
 
     hold_id: HoldId
-    price: Money
+    price: Payable
     expires_at: Datetime
 
 
@@ -142,7 +146,7 @@ class Paid(TypedDict):
     ticket_id: TicketId
     passenger: Person
     booking_code: Code
-    amount_paid: Money
+    amount_paid: Payable
 
 
 class TicketEntry(TypedDict):
@@ -168,8 +172,8 @@ class Itinerary(TypedDict):
     status: TicketStatus
     airline: Title
     destination: City
-    departure_at: Datetime
-    arrival_at: Datetime
+    departure_at: FreeTime
+    arrival_at: Landing
     arrival_date: Date
     arrival_airport: Airport
     seat: Seat
@@ -180,7 +184,7 @@ class Refund(TypedDict):
     """What comes back, and the share of the price that it is."""
 
     passenger: Person
-    refund: Money
+    refund: Credit
     refund_rate: Percent
 
 
@@ -209,7 +213,7 @@ class Stay(TypedDict):
     hotel: Title
     address: Address
     check_out: Date
-    total_price: Money
+    total_price: Payable
 
 
 class Transfer(TypedDict):
@@ -217,7 +221,7 @@ class Transfer(TypedDict):
 
     booking_code: Code
     driver: Person
-    fare: Money
+    fare: Payable
 
 
 def to_minutes(moment: datetime) -> str:

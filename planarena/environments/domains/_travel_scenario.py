@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from planarena.data import load_yaml
+from planarena.environments.domains._shared import Shared, beside, cast_people, keep, meet
 from planarena.environments.domains._travel_records import (
     after,
     by_row,
@@ -31,17 +32,23 @@ class TravelScenario(Environment):
     """A user at home, a journey for two to plan, and a second journey that the companion has booked already."""
 
     @classmethod
-    def seed(cls, rng: Random) -> Seed:
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
         """Make cities, flights on the routes of both journeys, hotels at both destinations, and some tickets."""
         words = load_yaml("seeds/travel.yaml")
         people = load_yaml("seeds/people.yaml")
-        home, there, other = rng.sample(sorted(words["cities"]), 3)
+        cities = rng.sample(sorted(words["cities"]), 3)
+        if (town := keep(shared, "home_city", cities[0])) in words["cities"]:
+            cities = list(dict.fromkeys([town, *cities]))
+        home, there, other = cities[:3]
         family = rng.sample(people["family"], 12)
         given = rng.sample(people["given"], 12)
         names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+        names = cast_people(names, shared)
         user, companion, third = names[:3]
         today = date(2026, 1, 8) + timedelta(days=rng.randrange(300))
         now = f"{today.isoformat()}T{rng.randint(7, 20):02d}:{rng.choice(['00', '15', '30', '45'])}"
+        now = keep(shared, "now", now)
+        today = date.fromisoformat(now[:10])
         out = after(today.isoformat(), rng.randint(9, 30))
         nights = rng.randint(2, 5)
         other_out = after(today.isoformat(), rng.randint(45, 70))
@@ -69,6 +76,8 @@ class TravelScenario(Environment):
         }
         purpose = rng.choice(words["purposes"])
         home_address = _address(words, rng, home)
+        if keep(shared, "home_address", home_address).endswith(f", {home}"):
+            home_address = keep(shared, "home_address", home_address)
         return Seed(
             tables={
                 "airports": airports,
@@ -98,6 +107,7 @@ class TravelScenario(Environment):
                 "home_address": home_address,
                 "home_airport": airports[home]["airport"],
                 "airport": airports[there]["airport"],
+                **meet(shared, names[1:3]),
             },
         )
 
@@ -112,6 +122,11 @@ class TravelScenario(Environment):
         yield {"origin": story["there"], "destination": story["home"], "date": story["back"], **wish}
         yield {"origin": story["home"], "destination": BOUND, "date": BOUND}
         yield {"origin": BOUND, "destination": story["home"], "date": story["other_back"]}
+        if beside(story, "calendar"):
+            yield {"origin": story["home"], "destination": story["there"], "date": BOUND}
+        if beside(story, "banking"):
+            there = {"origin": story["home"], "destination": story["there"], "date": story["out"]}
+            yield {**there, "max_price": BOUND}
 
     @proposals("get_flight_details")
     def propose_details(self, _rng: Random) -> Proposals:

@@ -30,6 +30,7 @@ from planarena.environments.domains._banking_records import (
     Payee,
     PaymentDay,
     Reason,
+    Savings,
     StandingOrder,
     Statement,
     StoredPayee,
@@ -359,7 +360,7 @@ class Banking(BankingScenario):
         }
 
     @tool("update")
-    def save_to_goal(self, goal: GoalName, account_id: AccountId, amount: Amount) -> GoalMove:
+    def save_to_goal(self, goal: GoalName, account_id: AccountId, amount: Savings) -> GoalMove:
         """Move money from an account into a savings goal.
 
         Args:

@@ -13,7 +13,6 @@ from planarena.environments.domains._calendar_records import (
     Equipment,
     EventDetails,
     EventId,
-    FreeTime,
     Invitation,
     LeadTime,
     NewEvent,
@@ -27,14 +26,13 @@ from planarena.environments.domains._calendar_records import (
     Slots,
     TaskId,
     Tasks,
-    Workday,
     free_starts,
     join_offer,
     later,
     split_offer,
 )
 from planarena.environments.domains._calendar_scenario import CalendarScenario
-from planarena.environments.domains._types import Date, Datetime, Person, Title
+from planarena.environments.domains._types import Date, Datetime, FreeTime, Person, Title, Workday
 from planarena.environments.environment import ToolError, tool
 from planarena.environments.state import Record
 

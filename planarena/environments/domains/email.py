@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime, timedelta
-from random import Random
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
-from planarena.data import load_yaml
-from planarena.environments.domains._email_scenario import fill_slots, make_mailbox
+from planarena.environments.domains._email_scenario import EmailScenario
 from planarena.environments.domains._email_types import (
     AttachmentId,
     Contact,
     Draft,
     DraftId,
-    EmailAddress,
     Filter,
     Folder,
     Found,
@@ -32,8 +27,8 @@ from planarena.environments.domains._email_types import (
     Thread,
     ThreadId,
 )
-from planarena.environments.domains._types import Datetime, Person
-from planarena.environments.environment import BOUND, Environment, Seed, ToolError, proposals, tool
+from planarena.environments.domains._types import Datetime, EmailAddress, Person
+from planarena.environments.environment import ToolError, tool
 from planarena.environments.state import Record
 
 __all__ = ["EmailBox"]
@@ -41,21 +36,11 @@ __all__ = ["EmailBox"]
 MAX_DRAFT_MB = 20.0
 
 
-class EmailBox(Environment):
+class EmailBox(EmailScenario):
     """One person's mailbox."""
 
     domain = "email"
     summary = "A mailbox with folders, threads, contacts, drafts, labels, attachments and filters."
-
-    @classmethod
-    def seed(cls, rng: Random) -> Seed:
-        """Make a mailbox around one situation."""
-        return make_mailbox(rng)
-
-    @property
-    def _situation(self) -> dict[str, Any]:
-        topic = self.story["topic"]
-        return next(item for item in load_yaml("seeds/email.yaml")["situations"] if item["title"] == topic)
 
     @tool("read")
     def search_emails(
@@ -306,82 +291,6 @@ class EmailBox(Environment):
             "attachments": [],
         }
         return _draft(self.state.put("drafts", draft_id, draft))
-
-    @proposals("search_emails")
-    def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
-        person, other = rng.sample(self.story["people"][:3], 2)
-        yield {"sender": person}
-        yield {"sender": rng.choice(self.story["strangers"])}
-        yield {
-            "keyword": rng.choice(self.story["keywords"]),
-            **({"folder": "inbox"} if rng.random() < 0.5 else {}),
-        }
-        last = rng.randrange(3)
-        if last == 0:
-            yield {"folder": "sent"}
-        elif last == 1:
-            yield {"label": rng.choice(self.story["used_labels"])}
-        else:
-            yield {"sender": other, "folder": rng.choice(("inbox", "archive"))}
-
-    @proposals("open_email")
-    def _propose_open(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("get_email_thread")
-    def _propose_thread(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("find_email_contact")
-    def _propose_contact(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self.story["contacts"], rng.randint(1, 2)):
-            yield {"name": name}
-        yield {"name": BOUND}
-
-    @proposals("save_sender_as_contact")
-    def _propose_save(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for group in rng.sample(("work", "personal", "supplier"), 2):
-            yield {"group": group}
-
-    @proposals("draft_new_email")
-    def _propose_draft(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for to, mail in zip(
-            (BOUND, rng.choice((BOUND, self.story["outside"]))),
-            rng.sample(self._situation["mails"], 2),
-            strict=True,
-        ):
-            yield {"to": to, "subject": mail["subject"], "body": fill_slots(mail["body"], rng)}
-
-    @proposals("draft_email_reply")
-    def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for body in rng.sample(self._situation["replies"], 2):
-            yield {"body": fill_slots(body, rng)}
-
-    @proposals("attach_file_to_draft")
-    def _propose_attach(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("send_email_draft")
-    def _propose_send(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-        day = datetime.fromisoformat(self.now) + timedelta(days=rng.randint(1, 4))
-        yield {"send_at": day.replace(hour=rng.randint(7, 10)).isoformat(timespec="minutes")}
-
-    @proposals("create_email_label")
-    def _propose_label(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for label in rng.sample(self._situation["labels"], 2):
-            yield {"label": label}
-
-    @proposals("label_email")
-    def _propose_labelling(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"label": BOUND}
-        yield {"label": rng.choice(self.story["used_labels"])}
-
-    @proposals("create_email_filter")
-    def _propose_filter(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"sender_address": BOUND, "label": BOUND}
-        yield {"sender_address": BOUND, "label": rng.choice(self.story["used_labels"])}
-        yield {"sender_address": self.story["company_address"], "label": BOUND}
 
 
 def _latest(messages: list[Record]) -> list[Record]:

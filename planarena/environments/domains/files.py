@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from random import Random
-from typing import Any, cast
+from typing import cast
 
-from planarena.data import load_yaml
-from planarena.environments.domains._files_scenario import make_drive
+from planarena.environments.domains._files_scenario import FilesScenario
 from planarena.environments.domains._files_types import (
     Copied,
     Details,
     DocumentId,
     DocumentSummary,
     DocumentTitle,
-    EmailAddress,
     FolderCreated,
     FolderId,
     FolderName,
@@ -34,23 +30,18 @@ from planarena.environments.domains._files_types import (
     VersionId,
     VersionList,
 )
-from planarena.environments.domains._types import Person
-from planarena.environments.environment import BOUND, Environment, Seed, ToolError, proposals, tool
+from planarena.environments.domains._types import EmailAddress, Person
+from planarena.environments.environment import ToolError, tool
 from planarena.environments.state import Record
 
 __all__ = ["Files"]
 
 
-class Files(Environment):
+class Files(FilesScenario):
     """One person's view of a shared drive."""
 
     domain = "files"
     summary = "A shared drive with folders, documents, versions, shares, tags, a trash and a quota."
-
-    @classmethod
-    def seed(cls, rng: Random) -> Seed:
-        """Make a drive around one situation."""
-        return make_drive(rng)
 
     @tool("read")
     def find_documents(
@@ -347,78 +338,3 @@ class Files(Environment):
 
     def _address_of(self, name: str) -> str:
         return cast(str, self.require("people", name, "person")["address"])
-
-    @property
-    def _situation(self) -> dict[str, Any]:
-        topic = self.story["topic"]
-        return next(item for item in load_yaml("seeds/files.yaml")["situations"] if item["title"] == topic)
-
-    def _two_new(self, kind: str, rng: Random) -> list[str]:
-        """Return two names for what does not exist yet, one of the situation and one of everyday life."""
-        everyday = load_yaml("seeds/files.yaml")["everyday"]
-        person, day = rng.choice(self.story["team"]), rng.choice(everyday["days"])
-        return [rng.choice(self._situation[kind]), rng.choice(everyday[kind]).format(person=person, day=day)]
-
-    @proposals("find_documents")
-    def _propose_find(self, rng: Random) -> Iterator[dict[str, Any]]:
-        topic = self._situation
-        yield {"folder": rng.choice(topic["folders"])}
-        # One telling word of a title, or what only copies made later are called.
-        title = rng.choice([*topic["documents"], ["copy"]])[0]
-        yield {"keyword": max(title.lower().split(), key=len)}
-        if rng.random() < 0.5:
-            yield {"kind": rng.choice(("text", "spreadsheet", "pdf")), "tag": rng.choice(topic["tags"])}
-        else:
-            yield {"owner": rng.choice(self.story["owners"])}
-        yield {"folder": BOUND}
-
-    @proposals("get_document_details")
-    def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("list_document_versions")
-    def _propose_versions(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("restore_document_version")
-    def _propose_restore(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("create_document_folder")
-    def _propose_folder(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in self._two_new("new_folders", rng):
-            yield {"name": name}
-
-    @proposals("move_document")
-    def _propose_move(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("copy_document")
-    def _propose_copy(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for title in self._two_new("copies", rng):
-            yield {"title": title}
-
-    @proposals("share_document")
-    def _propose_share(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self.story["guests"], 2)
-        yield {"address": first, "role": rng.choice(("viewer", "commenter"))}
-        yield {"address": second, "role": "editor"}
-        yield {"address": BOUND, "role": rng.choice(("viewer", "commenter", "editor"))}
-
-    @proposals("change_document_access")
-    def _propose_access(self, rng: Random) -> Iterator[dict[str, Any]]:
-        # One only: a share changed twice in a request would be a change undone.
-        yield {"role": rng.choice(("viewer", "commenter", "editor"))}
-
-    @proposals("tag_document")
-    def _propose_tag(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for tag in self._two_new("new_tags", rng):
-            yield {"tag": tag}
-
-    @proposals("check_drive_storage")
-    def _propose_storage(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("restore_trashed_document")
-    def _propose_untrash(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date, timedelta
-from random import Random
-from typing import Any, cast
+from typing import cast
 
-from planarena.data import load_yaml
-from planarena.environments.domains._shopping_scenario import make_shop, order_number
+from planarena.environments.domains._shopping_scenario import ShoppingScenario, order_number
 from planarena.environments.domains._shopping_types import (
     AddressId,
     AddressLabel,
@@ -39,7 +36,7 @@ from planarena.environments.domains._shopping_types import (
     Wish,
 )
 from planarena.environments.domains._types import Money
-from planarena.environments.environment import BOUND, Environment, Seed, ToolError, proposals, tool
+from planarena.environments.environment import ToolError, tool
 from planarena.environments.state import Record
 
 __all__ = ["Shopping"]
@@ -47,18 +44,13 @@ __all__ = ["Shopping"]
 RETURN_DAYS = 30
 
 
-class Shopping(Environment):
+class Shopping(ShoppingScenario):
     """One customer's view of an online shop."""
 
     domain = "shopping"
     summary = (
         "An online shop with catalogue, cart, coupons, addresses, orders, returns, reviews and a wish list."
     )
-
-    @classmethod
-    def seed(cls, rng: Random) -> Seed:
-        """Make a shop and a customer."""
-        return make_shop(rng)
 
     @tool("read")
     def search_products(self, category: Category, max_price: Money | None = None) -> Found:
@@ -340,74 +332,6 @@ class Shopping(Environment):
 
     def _day_after(self, days: int) -> str:
         return (date.fromisoformat(self.now[:10]) + timedelta(days=days)).isoformat()
-
-    @property
-    def _texts(self) -> dict[str, Any]:
-        return cast(dict[str, Any], load_yaml("seeds/shopping.yaml"))
-
-    @property
-    def _situation(self) -> dict[str, Any]:
-        return next(item for item in self._texts["situations"] if item["title"] == self.story["topic"])
-
-    @proposals("search_products")
-    def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second, third = rng.sample(sorted(self.story["prices"]), 3)
-        yield {"category": first}
-        # A limit between the second and the dearest price leaves a choice.
-        low, high = self.story["prices"][second][1], self.story["prices"][second][3]
-        yield {
-            "category": second,
-            "max_price": float(rng.randint(int(low) + 1, max(int(low) + 1, int(high)))),
-        }
-        if rng.random() < 0.4:
-            yield {"category": third, "max_price": BOUND}
-
-    @proposals("get_product_details")
-    def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("add_product_to_cart")
-    def _propose_add(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-        yield {"quantity": rng.randint(2, 3)}
-
-    @proposals("view_shopping_cart")
-    def _propose_view(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("apply_shopping_coupon")
-    def _propose_coupon(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"code": self.story["code"]}
-        yield {"code": BOUND}
-
-    @proposals("find_delivery_address")
-    def _propose_address(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"label": rng.choice(("home", "office", "parents"))}
-
-    @proposals("place_shop_order")
-    def _propose_order(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {} if rng.random() < 0.5 else {"note": rng.choice(self._situation["notes"])}
-
-    @proposals("list_shop_orders")
-    def _propose_orders(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("get_shop_order")
-    def _propose_get_order(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("return_purchased_item")
-    def _propose_return(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"reason": rng.choice(("damaged", "wrong_size", "not_as_described", "not_needed"))}
-
-    @proposals("write_product_review")
-    def _propose_review(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"stars": rng.randint(4, 5), "text": rng.choice(self._texts["praise"])}
-        yield {"stars": 2, "text": rng.choice(self._texts["blame"])}
-
-    @proposals("add_to_wish_list")
-    def _propose_wish(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
 
 def _line(product: Record) -> ProductLine:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date, timedelta
-from random import Random
-from typing import Any, cast
+from typing import cast
 
-from planarena.data import load_yaml
-from planarena.environments.domains._support_scenario import QUEUES, make_help_desk
+from planarena.environments.domains._support_scenario import SupportScenario
 from planarena.environments.domains._support_types import (
     AgentId,
     AgentLine,
@@ -41,7 +38,7 @@ from planarena.environments.domains._support_types import (
     Topic,
 )
 from planarena.environments.domains._types import Percent, Person
-from planarena.environments.environment import BOUND, Environment, Seed, ToolError, proposals, tool
+from planarena.environments.environment import ToolError, tool
 from planarena.environments.state import Record
 
 __all__ = ["Support"]
@@ -49,18 +46,13 @@ __all__ = ["Support"]
 MAX_OPEN_TICKETS = 6
 
 
-class Support(Environment):
+class Support(SupportScenario):
     """A team leader's view of a help desk."""
 
     domain = "support"
     summary = (
         "A help desk with customers, tickets, queues, agents, escalations, a knowledge base and refunds."
     )
-
-    @classmethod
-    def seed(cls, rng: Random) -> Seed:
-        """Make a help desk."""
-        return make_help_desk(rng)
 
     @tool("read")
     def list_queue_tickets(self, queue: Queue, priority: Priority | None = None) -> QueueTickets:
@@ -340,65 +332,3 @@ class Support(Environment):
 
     def _day_after(self, days: int) -> str:
         return (date.fromisoformat(self.now[:10]) + timedelta(days=days)).isoformat()
-
-    @property
-    def _texts(self) -> dict[str, Any]:
-        return cast(dict[str, Any], load_yaml("seeds/support.yaml"))
-
-    @proposals("list_queue_tickets")
-    def _propose_list(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(QUEUES, 2)
-        yield {"queue": first}
-        yield {"queue": second, "priority": rng.choice(("normal", "high"))}
-
-    @proposals("find_support_customer")
-    def _propose_customer(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self.story["customers"], rng.randint(1, 2)):
-            yield {"name": name}
-        yield {"name": BOUND}
-
-    @proposals("create_support_ticket")
-    def _propose_create(self, rng: Random) -> Iterator[dict[str, Any]]:
-        situation = next(item for item in self._texts["situations"] if item["title"] == self.story["topic"])
-        for issue in rng.sample(situation["issues"], 2):
-            yield {"subject": issue["subject"], "text": issue["text"], "queue": issue["queue"]}
-
-    @proposals("get_support_ticket")
-    def _propose_get(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("search_help_articles")
-    def _propose_articles(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for topic in rng.sample(self.story["topics"], rng.randint(1, 2)):
-            yield {"topic": topic}
-
-    @proposals("send_help_article")
-    def _propose_send(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("find_available_agent")
-    def _propose_agent(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"queue": rng.choice(QUEUES)}
-
-    @proposals("assign_ticket_to_agent")
-    def _propose_assign(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("reply_to_ticket")
-    def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for text in rng.sample(self._texts["replies"], 2):
-            yield {"text": text.format(day=rng.choice(self._texts["days"]))}
-
-    @proposals("escalate_ticket")
-    def _propose_escalate(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"team": rng.choice(("supervisors", "engineering", "quality"))}
-
-    @proposals("refund_purchase")
-    def _propose_refund(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"percent": 100}
-        yield {"percent": rng.choice((10, 15, 20, 25, 30, 50))}
-
-    @proposals("close_support_ticket")
-    def _propose_close(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"resolution": "solved"}
-        yield {"resolution": "refunded"}

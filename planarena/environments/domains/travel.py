@@ -39,7 +39,7 @@ from planarena.environments.domains._travel_records import (
     to_minutes,
 )
 from planarena.environments.domains._travel_scenario import TravelScenario
-from planarena.environments.domains._types import Address, Airport, City, Date, Datetime, Money, Person, Time
+from planarena.environments.domains._types import Address, Airport, City, Date, Landing, Money, Person, Time
 from planarena.environments.environment import ToolError, tool
 from planarena.environments.state import Record
 
@@ -407,7 +407,7 @@ class Travel(TravelScenario):
 
     @tool("create")
     def book_airport_transfer(
-        self, pickup: Airport, dropoff: Address, pickup_at: Datetime, vehicle: Vehicle
+        self, pickup: Airport, dropoff: Address, pickup_at: Landing, vehicle: Vehicle
     ) -> Transfer:
         """Order a driver who meets a flight at an airport, to an address in the same city.
 

@@ -149,7 +149,7 @@ class _Reader:
             mark = self.text[self.at]
             self.at += 1
             if mark == quote:
-                return "".join(parts)
+                return self.whole("".join(parts))
             if mark != "\\" or self.at >= len(self.text):
                 parts.append(mark)
                 continue
@@ -163,6 +163,13 @@ class _Reader:
             else:
                 parts.append(escaped if escaped in "\"'\\/" else f"\\{escaped}")
         return str(self.fail("a text that does not end"))
+
+    def whole(self, text: str) -> str:
+        """Join the halves of characters that were escaped as two."""
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            return str(self.fail("half a character"))
 
     def space(self) -> None:
         while self.at < len(self.text) and self.text[self.at].isspace():

@@ -94,7 +94,7 @@ def _schema(written: Any, where: str, repairs: list[str]) -> dict[str, Any]:
         listed = schema.get("required")
         if within and (listed is None or isinstance(listed, list)):
             schema["required"] = [*(listed or []), *(name for name in within if name not in (listed or []))]
-    elif properties is not None:
+    elif "properties" in schema:
         del schema["properties"]
         repairs.append(f"{where}: properties that are no object, dropped")
     if "required" in schema and not isinstance(schema["required"], list):

@@ -18,6 +18,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from http import HTTPStatus
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -203,14 +204,17 @@ def _bracketed(host: str) -> str:
 
 
 def _answers(host: str, port: int) -> bool:
-    import httpx
+    from http.client import HTTPConnection, HTTPException
 
     reach = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  where to ask, not where to listen
+    connection = HTTPConnection(reach, port, timeout=5)
     try:
-        reply = httpx.get(f"http://{_bracketed(reach)}:{port}/api/v1/version", timeout=5, trust_env=False)
-    except httpx.HTTPError:
+        connection.request("GET", "/api/v1/version")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, HTTPException):
         return False
-    return reply.status_code == httpx.codes.OK
+    finally:
+        connection.close()
 
 
 def start_server(

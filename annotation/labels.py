@@ -1,7 +1,8 @@
 """From answers to audits, labels, disagreements and what can be repaired.
 
 A trajectory is positive if its query states the goal and it achieves the goal, else negative. It gets a label
-when enough people have judged it and all of them come to the same label, or when an adjudicator has decided.
+when enough people have judged it. Where they do not all call it positive or all negative it is disputed: negative,
+by the method `disputed`, until an adjudicator has decided, so that nothing that somebody doubts is learnt from.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ class Judged(NamedTuple):
     """What people's answers about trajectories come to.
 
     Attributes:
-        labels: Rows of the table `labels`.
+        labels: Rows of the table `labels`; their methods are `single` (one person), `agreed`, `disputed` and
+            `adjudicated`.
         disagreements: Trajectories whose bits differ between people, with all answers.
         repairable: Trajectories whose query was judged wrong: a better query may save them.
         waiting: Trajectories with fewer answers than wanted.
@@ -122,8 +124,8 @@ def judge(answers: Iterable[Answer], overlap: int) -> Judged:
             found.waiting.append(name)
         elif len(set(bits)) == 1:
             final, method = bits[0], "agreed" if len(mine) > 1 else "single"
-        elif len(verdicts) == 1:  # they differ in why, not in whether
-            final, method = (False, False), "agreed"
+        else:  # where all say negative they differ in why, not in whether
+            final, method = (False, False), "agreed" if len(verdicts) == 1 else "disputed"
         if len(set(bits)) > 1:
             found.disagreements.append(_disagreement(name, mine, settled=name in decided))
         if final is not None:

@@ -348,7 +348,7 @@ def test_the_queue_serves_what_is_nearest_to_its_target_first_and_differs_betwee
 
 
 def test_dates_and_ids_filter_and_sort(world):
-    dataset, records, clients = world
+    dataset, _, clients = world
     listed = clients["owner"].get(f"/api/v1/datasets/{dataset}/records?limit=100").json()["items"]
     moments = {one["external_id"]: one["inserted_at"] for one in listed}
     middle = sorted(moments.values())[SIZE // 2]

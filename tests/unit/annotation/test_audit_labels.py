@@ -50,9 +50,9 @@ def test_too_few_answers_wait():
     assert labels(answer("t", "ann"), overlap=1) == {"t": ("positive", "single")}
 
 
-def test_a_disagreement_gets_no_label_and_is_listed_with_both_answers():
+def test_a_disagreement_is_no_positive_and_is_listed_with_both_answers():
     found = judge([answer("t", "ann"), answer("t", "bob", goal="no", comment="paid twice")], 2)
-    assert found.labels == []
+    assert [(row.label, row.method, row.agreement) for row in found.labels] == [("negative", "disputed", 0.5)]
     (entry,) = found.disagreements
     assert (entry["trajectory_id"], entry["differs"], entry["settled"]) == ("t", ["goal_ok"], False)
     assert [one["annotator"] for one in entry["answers"]] == ["ann", "bob"]

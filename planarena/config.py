@@ -36,7 +36,8 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         length_mix: Weights of the lengths 1..max_actions among the tasks kept; missing ones count 0 [ours].
         shape_mix: Weights of serial, parallel and mixed tasks among those of two or more actions [ours].
         domain_mix: Weights of the domains; those not named count 1 [ours].
-        tools: Fewest and most tools that a scenario offers [ours].
+        tools: Fewest and most tools that a scenario of one domain offers [ours].
+        mixed_share: Share of the scenarios that span two or three domains [ours].
     """
 
     max_actions: int = 7
@@ -49,6 +50,7 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     )
     domain_mix: dict[str, float] = msgspec.field(default_factory=dict)
     tools: tuple[int, int] = (6, 10)
+    mixed_share: float = 0.2
 
     def __post_init__(self) -> None:
         _require(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 from typing import Any, NamedTuple
 
 from planarena.config import BuildConfig
-from planarena.environments import Environment, Seed, World, operations
-from planarena.environments.domains import DOMAINS, load_domain
+from planarena.environments import Operation, Seed, World, operations
+from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
 from planarena.records.canonical import content_id
@@ -60,17 +61,16 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in DOMAINS if name in wanted)
 
 
-def _draw_tools(environment: type[Environment], fewest: int, most: int, rng: Random) -> tuple[str, ...]:
+def _draw_tools(
+    available: Mapping[str, Operation], offered: Mapping[str, Sequence[Offer]], size: int, rng: Random
+) -> set[str]:
     """Draw tools so that every need of a drawn tool has a producer among them."""
-    available = operations(environment)
-    offered = offers(environment)
     producers: dict[str, list[str]] = {}
     for name, entries in offered.items():
         for semantic in {entry.semantic for entry in entries}:
             producers.setdefault(semantic, []).append(name)
     names = list(available)
     rng.shuffle(names)
-    size = rng.randint(min(fewest, len(names)), min(most, len(names)))
     drawn: set[str] = set()
     for name in names:
         if len(drawn) >= size:
@@ -88,7 +88,17 @@ def _draw_tools(environment: type[Environment], fewest: int, most: int, rng: Ran
                 makers = [maker for maker in producers.get(schema.get("x-semantic", ""), ()) if maker != tool]
                 if makers and not any(maker in drawn for maker in makers):
                     queue.append(makers[rng.randrange(len(makers))])
-    return tuple(name for name in available if name in drawn)
+    return drawn
+
+
+def _draw_domains(config: BuildConfig, number: int) -> tuple[str, ...]:
+    """Draw the domains of a scenario: one, or two or three that go together."""
+    domains = domains_of(config.sources)
+    rng = rng_for(config.seed, "domains", number)
+    fitting = [group.domains for group in COMBINATIONS if set(group.domains) <= set(domains)]
+    if fitting and rng.random() < config.composition.mixed_share:
+        return fitting[rng.randrange(len(fitting))]
+    return (domains[number % len(domains)],)
 
 
 def draw_scenario(config: BuildConfig, number: int) -> Scenario:
@@ -97,14 +107,24 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
     Raises:
         SourceError: The sources name no environment.
     """
-    domains = domains_of(config.sources)
-    name = domains[number % len(domains)]
-    environment = load_domain(name)
-    rng = rng_for(config.seed, "scenario", name, number)
-    seed = environment.seed(rng)
-    tools = _draw_tools(environment, *config.composition.tools, rng)
-    world = World([environment], [seed])
+    domains = _draw_domains(config, number)
+    rng = rng_for(config.seed, "scenario", domains, number)
+    seeds = draw_seeds(domains, rng)
+    environments = [load_domain(name) for name in domains]
+    fewest, most = config.composition.tools
+    drawn: set[str] = set()
+    for environment in environments:
+        available = operations(environment)
+        # A scenario of several domains offers fewer tools of each, but more in all.
+        size = -(
+            -rng.randint(min(fewest, len(available)), min(most, len(available))) * 3 // (len(domains) + 2)
+        )
+        drawn |= _draw_tools(available, offers(environment), size, rng)
+    tools = tuple(name for environment in environments for name in operations(environment) if name in drawn)
+    world = World(environments, seeds)
+    lead = seeds[0]
     scenario_id = content_id(
-        "scenario", name, tools, world.digest(), seed.title, seed.description, world.facts
+        "scenario", domains, tools, world.digest(), lead.title, lead.description, world.facts
     )
-    return Scenario(number, scenario_id, (name,), tools, seed, world, dict(offers(environment)))
+    offered = {name: found for environment in environments for name, found in offers(environment).items()}
+    return Scenario(number, scenario_id, domains, tools, lead, world, offered)

@@ -35,6 +35,7 @@ FAULTS = (
     "revoked_key",
     "other_model",
 )
+CUT_OFF = '{"score": 0.'
 ANSWERED = frozenset({"good", "wrong_json", "tool_call_in_text", "empty", "truncated", "other_model"})
 Reply = str | dict[str, Any]
 
@@ -100,6 +101,7 @@ class Script:
         models: Names that are known; None knows all.
         most_faults: After so many faults a request is answered well.
         echo_key: Repeat the key in the text of every error, as careless servers do.
+        takes_schema: Whether `response_format` is known; otherwise it is a bad request.
     """
 
     seed: int = 0
@@ -112,6 +114,7 @@ class Script:
     models: frozenset[str] | None = None
     most_faults: int = 3
     echo_key: bool = False
+    takes_schema: bool = True
 
     def draw(self, digest: str, asked: int) -> str:
         """Return what the `asked`-th time of a request meets."""
@@ -227,6 +230,8 @@ class ScriptedServer:
             outcome = "revoked_key"
         elif script.models is not None and model not in script.models:
             outcome = "unknown_model"
+        elif "response_format" in body and not script.takes_schema:
+            outcome = "bad_request"
         else:
             outcome = script.draw(digest, self.asked[digest])
         self.asked[digest] += 1
@@ -265,7 +270,7 @@ class ScriptedServer:
         elif outcome == "empty":
             message, finish = {"role": "assistant", "content": ""}, "stop"
         elif outcome == "truncated":
-            message, finish = {"role": "assistant", "content": '{"score": 0.'}, "length"
+            message, finish = {"role": "assistant", "content": CUT_OFF}, "length"
         completion = len(json.dumps(message)) // 4
         answer = {
             "id": "chatcmpl-1",
@@ -297,6 +302,7 @@ class ScriptedServer:
             "server_error": (500, "server_error", None, "The server had an error"),
             "unknown_model": (404, "invalid_request_error", "model_not_found", "The model does not exist"),
             "revoked_key": (401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided"),
+            "bad_request": (400, "invalid_request_error", None, "Unknown parameter: response_format"),
         }[outcome]
         headers = {}
         if outcome == "rate_limit" and self.script.retry_after is not None:

@@ -7,6 +7,7 @@ model; the call with retries; the cache again, before anything else is done with
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -71,8 +72,8 @@ class Gateway:
             ),
         )
         self._models[config.name] = found
-        keys = [model.config.key() for model in self._models.values() if model.config.key_env]
-        self._payer.redactor = Redactor([key for key in keys if key])
+        names = [model.config.key_env for model in self._models.values() if model.config.key_env]
+        self._payer.redactor = Redactor([os.environ.get(name, "").strip() for name in names])
         guard_logs(self._payer.redactor)
         return found
 

@@ -107,14 +107,14 @@ class Payer:
 
         Raises:
             CallFailedError: Every cached answer is empty.
-            RequestRefusedError: The request is no JSON.
+            RequestRefusedError: The content filter stopped the answer, or the request is no JSON.
         """
         for ask in range(_EMPTY_ASKS):
             key = self._key(request, model, ask)
             stored = self._cache.get(key)
             if stored is None:
                 return None
-            if not stored.empty:
+            if self._usable(stored, model):
                 return stored, key.hex()
         raise self._empty(model)
 
@@ -125,9 +125,19 @@ class Payer:
             stored = self._cache.get(key)
             if stored is None:
                 stored = await self._once(key, request, model, wait)
-            if not stored.empty:
+            if self._usable(stored, model):
                 return stored, key.hex()
         raise self._empty(model)
+
+    def _usable(self, stored: Stored, model: ModelInUse) -> bool:
+        if stored.finish == "content_filter" and not stored.text.strip():
+            raise RequestRefusedError(
+                "the provider's content filter stopped the answer",
+                kind="refused",
+                model=model.config.name,
+                fix="look at the request's text, or name another model",
+            )
+        return not stored.empty
 
     def _empty(self, model: ModelInUse) -> CallFailedError:
         return CallFailedError(
@@ -180,6 +190,12 @@ class Payer:
     async def _pay(
         self, key: bytes, request: Request, model: ModelInUse, wait: bool, purchase: _Purchase
     ) -> Stored:
+        try:
+            model.config.key()
+        except ConfigError as error:
+            raise ModelAccessError(
+                error.what, kind="missing_key", model=model.config.name, fix=error.fix
+            ) from None
         await self.backend.ready()
         prompt, answer = model.expected(request)
         price = self.backend.price(model.config) if self._purse.budget.usd is not None else (0.0, 0.0)
@@ -283,8 +299,6 @@ class Payer:
                 request = with_schema_in_prompt(request)
         try:
             stored = await self.backend.call(request, config, how)
-        except ConfigError:
-            raise
         except Exception as error:  # every exception of a client library means a failed attempt
             return classify(error)
         text = self.redactor.redact_known(stored.text)

@@ -18,6 +18,7 @@ from planarena.llm import (
     Gateway,
     LLMError,
     MalformedAnswerError,
+    ModelAccessError,
     ModelConfig,
     Request,
     SyncGateway,
@@ -268,6 +269,77 @@ def test_a_server_without_response_format_gets_the_schema_in_the_prompt(tmp_path
         SyncGateway([model(server, structured="prompt")], cache=tmp_path / "c.sqlite") as gateway,
     ):
         assert gateway.complete(ask("x", schema=SCHEMA)).value == {"score": 0.5}
+
+
+def test_a_server_that_refuses_response_format_is_asked_without(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> str:
+        return '{"score": 0.5}' if '"score"' in body["messages"][0]["content"] else "no idea"
+
+    with (
+        ScriptedServer(Script(reply=reply, takes_schema=False)) as server,
+        SyncGateway([model(server)], cache=tmp_path / "c.sqlite") as gateway,
+    ):
+        for text in ("x", "y"):
+            assert gateway.complete(ask(text, schema=SCHEMA)).value == {"score": 0.5}
+        # It is refused once, and remembered.
+        assert server.outcomes() == {"bad_request": 1, "good": 2}
+
+
+def test_a_server_that_goes_away_for_a_while_loses_nothing(tmp_path: Path) -> None:
+    requests = [ask(f"q{i}") for i in range(60)]
+
+    async def work() -> tuple[int, int]:
+        server = ScriptedServer(Script(delay=0.05)).__enter__()
+        done = 0
+        async with Gateway([model(server, concurrency=4)], cache=tmp_path / "c.sqlite") as gateway:
+            async for _, outcome in gateway.map(requests):
+                assert isinstance(outcome, Answer)
+                done += 1
+                if done == 20:
+                    await asyncio.to_thread(server.__exit__)
+                    await asyncio.sleep(0.5)
+                    server = ScriptedServer(port=server.port).__enter__()
+            failed = sum(gateway.failures.values())
+        server.__exit__()
+        return done, failed
+
+    done, failed = asyncio.run(work())
+    assert done == 60
+    assert failed > 0
+
+
+def test_an_answer_under_way_is_kept_when_nobody_waits_any_more(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    async def work() -> None:
+        server.script = Script(delay=0.3)
+        async with Gateway([model(server)], cache=tmp_path / "c.sqlite") as gateway:
+            asking = asyncio.create_task(gateway.complete(ask("left alone")))
+            while not server.arrivals:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+        async with Gateway([model(server)], cache=tmp_path / "c.sqlite") as gateway:
+            assert (await gateway.complete(ask("left alone"))).cached
+
+    asyncio.run(work())
+    assert len(server.arrivals) == 1
+
+
+def test_a_second_run_needs_no_key(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = model(server, key_env="THE_KEY")
+    monkeypatch.setenv("THE_KEY", "some-key-0001")
+    with SyncGateway([settings], cache=tmp_path / "c.sqlite") as gateway:
+        gateway.complete(ask("x"))
+    monkeypatch.delenv("THE_KEY")
+    with SyncGateway([settings], cache=tmp_path / "c.sqlite") as gateway:
+        assert gateway.complete(ask("x")).cached
+        with pytest.raises(ModelAccessError, match="export THE_KEY") as caught:
+            gateway.complete(ask("y"))
+    assert caught.value.kind == "missing_key"
 
 
 def test_an_estimate_knows_what_is_cached(server: ScriptedServer, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 import time
 from email.utils import formatdate
 from typing import Any
@@ -24,6 +26,12 @@ SCHEMA: dict[str, Any] = {
     "required": ["score"],
     "additionalProperties": False,
 }
+
+
+def test_importing_the_gateway_imports_no_client_library() -> None:
+    script = "import sys, planarena.llm, planarena.judges; print([m for m in ('litellm', 'openai', 'torch') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_models_are_read_as_named(monkeypatch: pytest.MonkeyPatch) -> None:

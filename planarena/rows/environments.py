@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from planarena.environments import World
 from planarena.episodes import Episode, Goal
 from planarena.errors import RunError
@@ -35,7 +37,7 @@ class Opened(NamedTuple):
 
 def locate(reader: ShardReader, dialogue: Dialogue) -> EnvironmentReference | None:
     """Say where a policy can act on a dialogue's task; None where it has no environment of ours."""
-    if '"builtin"' not in dialogue.environment:
+    if not dialogue.environment or msgspec.json.decode(dialogue.environment).get("kind") == "none":
         return None
     return EnvironmentReference(str(reader.run.path), dialogue.scenario_id, dialogue.task_id, reader.shard)
 

@@ -1,9 +1,9 @@
-"""`planarena tools`: list and check tools."""
+"""`planarena tools`: list, import, check, call and start tools."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,18 +14,24 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(add_completion=False, help="List and check tools.")
+Unsafe = Annotated[bool, typer.Option("--unsafe-no-sandbox", help="Run third-party code without a sandbox.")]
+
+app = typer.Typer(add_completion=False, help="List, import, check, call or start tools.")
 
 
 @app.command("list")
 def list_tools(
     source: Annotated[
-        str, typer.Argument(metavar="[SOURCE]", help="builtin, builtin:DOMAIN or a JSON file.")
+        str,
+        typer.Argument(
+            metavar="[SOURCE]", help="builtin[:DOMAIN], tools.json, openapi:PATH, mcp:FILE or python:MODULE."
+        ),
     ] = "builtin",
+    unsafe: Unsafe = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print names, descriptions and schemas.")] = False,
 ) -> None:
     """List the tools of a source."""
-    tools = _tools_of(source)
+    tools = _tools_of(source, unsafe)
     if as_json:
         import json
 
@@ -60,10 +66,25 @@ def list_tools(
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A JSON list of tools.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="A JSON list of tools, openapi:PATH, mcp:FILE or python:MODULE."
+        ),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    unsafe: Unsafe = False,
 ) -> int:
-    """Check a JSON list of tools (OpenAI, Anthropic or MCP) and show every problem; exit 2 if there is one."""
+    """Check a source and show every problem of its tools; exit 2 if there is one."""
+    from planarena.environments.sources import split_source
+
+    if not Path(source).exists() and split_source(source)[0] in {"openapi", "mcp", "python"}:
+        return _check_source(source, unsafe, as_json)
+    file = Path(source.removeprefix("json:"))
+    return _check_list(file, as_json)
+
+
+def _check_list(file: Path, as_json: bool) -> int:
     from planarena.tools import examine_tool_list
 
     tools, problems = examine_tool_list(file)
@@ -97,14 +118,233 @@ def check(
     return problems[0].exit_code if problems else 0
 
 
-def _tools_of(source: str) -> list[Tool]:
+def _check_source(source: str, unsafe: bool, as_json: bool) -> int:
+    """Say what of a source converts and what can be executed."""
+    import json
+
+    from planarena.environments.openapi_source import openapi_tools
+    from planarena.environments.sources import SourceOptions, open_source, split_source
+
+    kind, rest = split_source(source)
+    problems: list[dict[str, str]] = []
+    notes: list[str] = []
+    if kind == "openapi":
+        usable = 0
+        for file, conversion in openapi_tools(Path(rest)):
+            usable += len(conversion.operations)
+            problems += [
+                {"where": f"{file.name}: {where}", "what": what} for where, what in conversion.refused
+            ]
+            for operation in conversion.operations:
+                notes += [f"{operation.tool.wire_name}: {repair}" for repair in operation.tool.schema_repairs]
+    else:
+        opened = open_source(source, SourceOptions(unsafe_no_sandbox=unsafe))
+        usable = len(opened.tools)
+        for unit in opened.units:
+            failures: dict[str, str] = getattr(unit, "failures", dict)()
+            problems += [{"where": name, "what": what} for name, what in failures.items()]
+        notes = [f"{tool.wire_name}: {repair}" for tool in opened.tools for repair in tool.schema_repairs]
+    if as_json:
+        typer.echo(
+            json.dumps({"ok": not problems, "usable": usable, "problems": problems, "notes": notes}, indent=2)
+        )
+    else:
+        for problem in problems:
+            typer.echo(plain(f"error: {problem['where']}: {problem['what']}"), err=True)
+        for note in notes:
+            typer.echo(plain(f"note: {note}"))
+        typer.echo(f"{usable} usable tools, {len(problems)} problems")
+    return 2 if problems else 0
+
+
+@app.command("import")
+def import_tools(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="tools.json, openapi:PATH, mcp:FILE or python:MODULE.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="The JSON list of tools to write.")],
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against", metavar="NAME=PATH", help="Leave out tools of a benchmark whose data you have."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
+    unsafe: Unsafe = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+) -> None:
+    """Write the tools of a source as one JSON list with wire names, repairs and contamination marks."""
+    import json
+
+    from planarena.errors import UserError
+    from planarena.quality.contamination import Contamination, read_benchmark
+    from planarena.tools.wire_names import with_wire_names
+
+    if out.exists() and not force:
+        raise UserError("exists already", where=str(out), fix="give another --out, or --force to replace it")
+    tools = with_wire_names(_tools_of(source, unsafe))
+    dropped: list[Any] = []
+    if against:
+        benchmarks = []
+        for entry in against:
+            name, sign, path = entry.partition("=")
+            if not sign:
+                raise UserError(
+                    f"{entry!r} is not NAME=PATH", where="--against", fix="write --against bfcl=FOLDER"
+                )
+            benchmarks.append(read_benchmark(name, Path(path)))
+        tools, dropped = Contamination(benchmarks).filter_tools(tools)
+    rows = [_row_of(tool) for tool in tools]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps({"tools": rows}, indent=1, ensure_ascii=False) + "\n")
+    flagged = sum(bool(tool.contamination) for tool in tools)
+    repaired = sum(bool(tool.schema_repairs) for tool in tools)
+    counts = {
+        "tools": len(rows),
+        "repaired": repaired,
+        "flagged": flagged,
+        "dropped": len(dropped),
+        "out": str(out),
+    }
+    if as_json:
+        typer.echo(json.dumps(counts))
+    else:
+        typer.echo(
+            plain(
+                f"{len(rows)} tools to {out}; {repaired} with repaired schemas, {flagged} flagged, {len(dropped)} left out"
+            )
+        )
+
+
+@app.command()
+def call(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="builtin:DOMAIN, openapi:PATH, mcp:FILE or python:MODULE.")
+    ],
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's wire name.")],
+    arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments as a JSON object.")] = "{}",
+    seed: Annotated[int, typer.Option("--seed", help="Decides the initial state.")] = 0,
+    unsafe: Unsafe = False,
+) -> int:
+    """Execute one call in a new world and print the outcome as JSON; exit 1 if the call fails."""
+    import json
+
+    from planarena.errors import UserError
+
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"the arguments are not JSON: {error}", where=tool, fix="""write '{"name": "value"}'"""
+        ) from error
+    if not isinstance(given, dict):
+        raise UserError("the arguments are no object", where=tool, fix="""write '{"name": "value"}'""")
+    world = _world_with(source, tool, seed, unsafe)
+    outcome = world.call(tool, given)
+    shown = {"status": outcome.status, "result": outcome.result, "error": outcome.error}
+    shown |= {"execution_kind": world.execution_kind, "state": world.digest()}
+    typer.echo(plain(json.dumps(shown, indent=2, ensure_ascii=False)))
+    return 0 if outcome.status == "ok" else 1
+
+
+def _world_with(source: str, tool: str, seed: int, unsafe: bool) -> Any:
+    """Return a new world in which the tool can be called."""
+    from difflib import get_close_matches
+
+    from planarena.environments.sources import SourceOptions, open_source, split_source
+    from planarena.errors import SourceError
+
+    kind, rest = split_source(source)
+    known: list[str] = []
+    if kind == "builtin":
+        from random import Random
+
+        from planarena.environments import World, operations
+        from planarena.environments.domains import DOMAINS, load_domain
+
+        for name in [rest] if rest else list(DOMAINS):
+            environment = load_domain(name)
+            known += list(operations(environment))
+            if tool in operations(environment):
+                return World([environment], [environment.seed(Random(seed))])
+    else:
+        if kind == "json":
+            from planarena.environments.simulated import require_gateway
+
+            require_gateway(source)
+        for unit in open_source(source, SourceOptions(unsafe_no_sandbox=unsafe)).units:
+            known += list(unit.operations)
+            if tool in unit.operations:
+                return unit.open(str(seed)).world
+    near = get_close_matches(tool, known, n=1)
+    fix = f"did you mean {near[0]}?" if near else f"`planarena tools list {source}` names them"
+    raise SourceError(f"has no usable tool {tool!r}", where=source, fix=fix)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The module's name, as garden_shed.")],
+    folder: Annotated[Path, typer.Option("--dir", help="Where to write it.")] = Path(),
+) -> None:
+    """Write a small stateful environment that works as it is, to be changed into your own."""
+    from planarena.cli._tool_scaffold import SCAFFOLD
+    from planarena.errors import UserError
+
+    if not name.isidentifier() or not name.islower():
+        raise UserError(
+            f"{name!r} is no module name", where="NAME", fix="use lower-case letters, digits and _"
+        )
+    file = folder / f"{name}.py"
+    if file.exists():
+        raise UserError("exists already", where=str(file), fix="give another name")
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(SCAFFOLD.replace("@TITLE@", name.replace("_", " ").capitalize()))
+    typer.echo(plain(f"wrote {file}; try: planarena tools list python:{file}"))
+
+
+_MOST_OUTPUT = 64 << 10
+
+
+def _row_of(tool: Tool) -> dict[str, Any]:
+    from planarena.records.canonical import canonical_bytes
+
+    row: dict[str, Any] = {
+        "name": tool.wire_name,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+    }
+    repairs = list(tool.schema_repairs)
+    if tool.output_schema is not None:
+        # Some APIs return half of their model with every answer; no model needs that to call the tool.
+        if len(canonical_bytes(tool.output_schema)) <= _MOST_OUTPUT:
+            row["outputSchema"] = tool.output_schema
+        else:
+            repairs.append(f"outputSchema: left out, it is longer than {_MOST_OUTPUT} bytes")
+    if tool.effects == "read":
+        row["annotations"] = {"readOnlyHint": True}
+    row |= {"x-namespace": tool.namespace, "x-name": tool.name, "x-licence": tool.licence}
+    row |= {"x-repairs": repairs, "x-contamination": list(tool.contamination)}
+    return row
+
+
+def _tools_of(source: str, unsafe: bool = False) -> list[Tool]:
     from planarena.environments import operations
     from planarena.environments.domains import load_domain
+    from planarena.environments.sources import SourceOptions, open_source, split_source
     from planarena.pipeline.scenarios import domains_of
     from planarena.tools import read_tool_list
 
     if source != "builtin" and not source.startswith("builtin:"):
-        return read_tool_list(source)
+        if Path(source).exists():
+            return read_tool_list(source)
+        kind, rest = split_source(source)
+        if kind == "openapi":
+            from planarena.environments.openapi_source import openapi_tools
+
+            return [one.tool for _, conversion in openapi_tools(Path(rest)) for one in conversion.operations]
+        if kind == "json":
+            return read_tool_list(rest)
+        return list(open_source(source, SourceOptions(unsafe_no_sandbox=unsafe)).tools)
     return [
         operation.tool
         for domain in domains_of((source,))

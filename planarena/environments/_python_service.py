@@ -6,11 +6,13 @@ PLANARENA_ROOT (the folder that its package lives in).
 
 import importlib
 import importlib.util
+import json
 import os
 import sys
 from typing import Any
 
 _module: Any = None
+_initial: list[str] = []
 
 
 def _load() -> Any:
@@ -18,6 +20,8 @@ def _load() -> Any:
     if _module is None:
         sys.path.insert(0, os.environ["PLANARENA_ROOT"])
         _module = importlib.import_module(os.environ["PLANARENA_MODULE"])
+        if hasattr(_module, "snapshot"):
+            _initial.append(json.dumps(_module.snapshot()))
     return _module
 
 
@@ -99,7 +103,9 @@ def start(salt: Any) -> bool:
     module = _load()
     if hasattr(module, "reset"):
         module.reset()
-    elif not hasattr(module, "seed") and not hasattr(module, "snapshot"):
+    elif _initial and hasattr(module, "restore"):
+        module.restore(json.loads(_initial[0]))
+    elif not hasattr(module, "seed"):
         return False
     if hasattr(module, "seed"):
         module.seed(salt)

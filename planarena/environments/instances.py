@@ -128,6 +128,8 @@ class Generator:
         rest = {word: value for word, value in schema.items() if word not in {"oneOf", "anyOf"}}
         options = [option for option in schema[key] if option != {"type": "null"}] or schema[key]
         for option in options:
+            if option is False:
+                continue
             try:
                 joined = _fold(rest, self.merged(option)) if isinstance(option, dict) else rest
                 return self.value(joined, name, depth + 1)

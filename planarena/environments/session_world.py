@@ -116,6 +116,7 @@ class SessionWorld:
         self._tokens: dict[int, Any] = {}
         self._applied = -1  # how many of the history the session has seen; -1: unknown
         self._touched = Footprint(frozenset(), frozenset())
+        self._spent = False  # a live session was to go back: nothing that changes things runs any more
 
     @property
     def store(self) -> SessionWorld:
@@ -162,7 +163,7 @@ class SessionWorld:
         return outcome
 
     def _may_change(self) -> bool:
-        return self._allow and self.session.safety == "live"
+        return self._allow and self.session.safety == "live" and not self._spent
 
     def _settle(self, tool: Tool, arguments: dict[str, Any], outcome: Outcome, before: str) -> None:
         """Find what the call changed."""
@@ -245,6 +246,7 @@ class SessionWorld:
         """Undo every call since `mark`, when something is next called."""
         if mark == len(self._history):
             return
+        self._spent = self.session.safety == "live"
         del self._history[mark:]
         del self._digests[mark + 1 :]
         for place in [place for place in self._tokens if place > mark]:

@@ -37,6 +37,10 @@ def build(
     max_depth: Annotated[
         int | None, typer.Option("--max-depth", metavar="N", help="Most levels of composition.")
     ] = None,
+    negatives: Annotated[
+        int | None,
+        typer.Option("--negatives", metavar="K", help="Candidates per decision point beside the right ones."),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", metavar="N", help="Worker processes; 0: one per core.")
     ] = None,
@@ -73,6 +77,7 @@ def build(
             "scenarios": scenarios,
             "seed": seed,
             "composition": {"max_actions": max_actions, "max_depth": max_depth},
+            "contrast": {"candidates": negatives},
             "execution": {
                 "workers": workers,
                 "extend": extend or None,
@@ -194,6 +199,8 @@ def _print_result(run: Run, seconds: float, as_json: bool) -> None:
     typer.echo(
         f"  parallel      {share('gold_parallel')}   data edges {share('gold_data_edge')}   order edges {share('gold_order_edge')}"
     )
+    extra = f"{counts.get('contrastive', 0)} trajectories, {counts.get('decision_points', 0)} decision points"
+    typer.echo(f"  contrast      {extra}, {counts.get('no_call', 0)} requests without a call")
     typer.echo(f"  executions    {kinds}")
     typer.echo(f"  tables        {run.path}/tables/")
     typer.echo(f"  card          {run.path}/README.md")

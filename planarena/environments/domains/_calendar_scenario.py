@@ -43,6 +43,7 @@ class CalendarScenario(Environment):
             for day in days[1:5]
         }
         events = _events(words, colleagues, days[:5], rng)
+        others = () if shared is None else shared.get("beside", ())
         if shared is not None:
             events |= _joint_events(words, colleagues, days, shared, rng)
         projects = rng.sample(sorted(words["projects"]), 2)
@@ -56,7 +57,8 @@ class CalendarScenario(Environment):
                 "events": events,
                 "rooms": rooms,
                 "bookings": bookings,
-                "tasks": _tasks(words, projects, days, rng),
+                # A parcel takes a week: time on the day of its delivery is of use for tasks that are due later.
+                "tasks": _tasks(words, projects, days[5 if "shopping" in others else 2 :], rng),
             },
             title=situation["title"].format(project=projects[0], colleague=met[0]),
             description=situation["description"].format(user=user, project=projects[0], colleague=met[0]),
@@ -82,9 +84,11 @@ class CalendarScenario(Environment):
     @proposals("find_colleague")
     def propose_colleagues(self, _rng: Random) -> Proposals:
         """People to meet, and somebody whom an earlier result names."""
-        for name in self.story["met"][:2]:
-            yield {"name": name}
-        yield {"name": BOUND}
+        first, second, third = self.story["met"]
+        yield {"name": first}
+        yield {"name": second}
+        # Beside a help desk most names are those of customers.
+        yield {"name": third if beside(self.story, "support") else BOUND}
 
     @proposals("list_events")
     def propose_days(self, _rng: Random) -> Proposals:
@@ -167,7 +171,8 @@ class CalendarScenario(Environment):
         """On the next days, or on a day that an earlier result names."""
         for day in self.story["days"][:2]:
             yield {"date": day}
-        yield {"date": BOUND}
+        if "journey" not in self.story:  # by then most tasks are overdue
+            yield {"date": BOUND}
 
 
 def _working_days(today: date, number: int) -> list[str]:
@@ -299,7 +304,7 @@ def _rooms(words: Any, days: list[str], rng: Random) -> tuple[Table, Table]:
 
 
 def _tasks(words: Any, projects: list[str], days: list[str], rng: Random) -> Table:
-    """Make the tasks of two projects, due within the next two weeks, not before the second day."""
+    """Make the tasks of two projects, each due on one of the days."""
     tasks: Table = {}
     for project in projects:
         for task in words["projects"][project]:
@@ -308,7 +313,7 @@ def _tasks(words: Any, projects: list[str], days: list[str], rng: Random) -> Tab
                 "task_id": task_id,
                 "task": task,
                 "project": project,
-                "due": rng.choice(days[2:]),
+                "due": rng.choice(days),
                 "effort": rng.choice((30, 45, 60, 90)),
                 "scheduled": "",
             }

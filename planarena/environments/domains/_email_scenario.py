@@ -31,13 +31,14 @@ def make_mailbox(rng: Random, shared: Shared | None = None) -> Seed:
     if shared is not None:
         situation = texts["joint"].get(shared.get("lead"), situation)
         now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
-    given, family = rng.sample(people["given"], 16), rng.sample(people["family"], 16)
+    drawn = 16 if shared is None else 22
+    given, family = rng.sample(people["given"], drawn), rng.sample(people["family"], drawn)
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
     names = cast_people(names, shared, clients=True)
     domain = rng.choice(texts["work_domains"])
     address = {name: mail_of(name, domain, shared) for name in names}
     address[names[0]] = keep(shared, "user_address", address[names[0]])
-    user, known, strangers = names[0], names[1:12], names[12:15]
+    user, known, strangers = names[0], names[1 : drawn - 4], names[drawn - 4 : drawn - 1]
     # Two of the four people who write most are not in the address book yet.
     contacts_of = [*known[:2], *known[4:]] if shared is None else known
     labels = texts["existing_labels"]
@@ -77,13 +78,14 @@ def make_mailbox(rng: Random, shared: Shared | None = None) -> Seed:
             other, age = rng.choice(known[:4]), age - rng.randint(2, 12)
             answer = {"subject": f"Re: {thread['subject']}", "body": rng.choice(situation["replies"])}
             add(other, address[other], answer, thread["files"][:1] if rng.random() < 0.6 else [], age)
-    companies = rng.sample(texts["companies"], 8 if shared is None else 5)
+    # Less of everyday mail where other domains stand beside: the whole scenario keeps its size.
+    companies = rng.sample(texts["companies"], 8 if shared is None else 4)
     for place, company in enumerate(companies):
         at = f"service@{company['domain']}"
         for months in range(1 + place % 2):
             files = [company["file"]] if rng.random() < 0.7 else []
             add(company["name"], at, company, files, rng.randint(20, 300) + 720 * months)
-    for name in known[4:10]:
+    for name in known[4 : 10 if shared is None else 6]:
         question = {
             "subject": f"Question: {rng.choice(threads)['keyword']}",
             "body": rng.choice(situation["replies"]),
@@ -122,7 +124,11 @@ def make_mailbox(rng: Random, shared: Shared | None = None) -> Seed:
             "outside": f"{strangers[2].replace(' ', '.').lower()}@postbox.example",
             "company_address": f"service@{companies[1]['domain']}",
             "used_labels": used or [labels[0]],
-            **meet(shared, known[:4], {name: address[name] for name in names[:12]}),
+            **meet(
+                shared,
+                [name for name in known if shared and name not in shared.get("clients", ())],
+                {name: address[name] for name in (user, *known)},
+            ),
         },
     )
 

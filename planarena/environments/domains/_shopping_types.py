@@ -196,7 +196,7 @@ class Return(TypedDict):
     name: ProductName
     order_number: OrderNumber
     refund: Credit
-    send_back_by: Date
+    send_back_by: Workday
 
 
 class Review(TypedDict):

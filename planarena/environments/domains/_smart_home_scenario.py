@@ -231,9 +231,11 @@ class SmartHomeScenario(Environment):
     def _propose_set_target_temperature(self, rng: Random) -> Iterator[dict[str, Any]]:
         first, second = rng.sample([20.0, 20.5, 21.0, 21.5, 22.0, 22.5], 2)
         yield {"temperature": first}
-        yield {"temperature": second, "until": f"{rng.randint(20, 23)}:{rng.choice(['00', '30'])}"}
+        until = f"{rng.randint(20, 23)}:{rng.choice(['00', '30'])}"
+        joint = beside(self.story, "calendar")  # then events say until when
+        yield {"temperature": second, "until": BOUND if joint else until}
         yield {"temperature": BOUND}
-        if beside(self.story, "calendar"):
+        if joint:
             yield {"temperature": first + 0.5, "until": BOUND}
 
     @proposals("set_door_lock")
@@ -269,9 +271,11 @@ class SmartHomeScenario(Environment):
     def _propose_schedule_scene(self, rng: Random) -> Iterator[dict[str, Any]]:
         first, second = rng.sample(["daily", "weekdays", "weekends"], 2)
         yield {"time": f"{rng.randint(17, 22)}:{rng.choice(['00', '15', '30', '45'])}", "days": first}
-        yield {"time": f"{rng.randint(6, 9):02d}:{rng.choice(['05', '20', '40'])}", "days": second}
-        if beside(self.story, "calendar"):
-            yield {"time": BOUND, "days": rng.choice(["daily", "weekdays"])}
+        time = f"{rng.randint(6, 9):02d}:{rng.choice(['05', '20', '40'])}"
+        joint = beside(self.story, "calendar")
+        yield {"time": BOUND if joint else time, "days": second}
+        if joint:
+            yield {"time": BOUND, "days": "daily" if first == "weekdays" else "weekdays"}
 
     @proposals("activate_scene")
     def _propose_activate_scene(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  one form

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, cast
 
 from planarena.data import load_yaml
-from planarena.environments.domains._shared import Shared, cast_people, keep, mail_of, meet
+from planarena.environments.domains._shared import Shared, beside, cast_people, keep, mail_of, meet
 from planarena.environments.environment import BOUND, Environment, Seed, proposals
 from planarena.environments.state import Record
 
@@ -145,7 +145,8 @@ class SupportScenario(Environment):
     def _propose_customer(self, rng: Random) -> Iterator[dict[str, Any]]:
         for name in rng.sample(self.story["customers"], rng.randint(1, 2)):
             yield {"name": name}
-        yield {"name": BOUND}
+        if not beside(self.story, "calendar"):  # colleagues are no customers
+            yield {"name": BOUND}
 
     @proposals("create_support_ticket")
     def _propose_create(self, rng: Random) -> Iterator[dict[str, Any]]:

@@ -23,6 +23,7 @@ from planarena.environments.domains._types import (
     Rating,
     Time,
     Title,
+    Workday,
 )  # fmt: skip
 from planarena.environments.environment import Environment
 from planarena.environments.state import Record
@@ -212,7 +213,7 @@ class Stay(TypedDict):
     booking_code: Code
     hotel: Title
     address: Address
-    check_out: Date
+    check_out: Workday
     total_price: Payable
 
 

@@ -1,0 +1,321 @@
+"""Scenarios that span several domains: seeds that fit each other, data edges between domains, their words."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from functools import cache
+from hashlib import blake2b
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from planarena.environments import BOUND, World, operations
+from planarena.environments.domains import (
+    COMBINATIONS,
+    DOMAINS,
+    Bridge,
+    Combination,
+    bridges_of,
+    draw_seeds,
+    load_domain,
+)
+from planarena.environments.wording import Offer, load_wording, offers, parse_pointer
+from planarena.errors import SourceError
+from planarena.generate.checks import check_query
+from planarena.generate.clauses import StepWords
+from planarena.generate.queries import write_query
+from planarena.records.canonical import canonical_bytes
+from planarena.tasks.algebra import serial
+from planarena.tasks.atoms import resolve
+
+SEEDS = range(20)
+per_group = pytest.mark.parametrize("group", COMBINATIONS, ids=lambda group: "+".join(group.domains))
+
+# Digests of seeds that a domain makes alone: what is shared with other domains must not change them.
+ALONE = {
+    "travel": ("04754e9ce913b58d", "677763d3d11980e7"),
+    "calendar": ("596dc75621e8bb1a", "2c2d90f05d838751"),
+    "banking": ("61d67331fa5fddc2", "fa70c599854c45ac"),
+    "smart_home": ("0e9c8db2482ba947", "484439dffa48f8c3"),
+    "email": ("977482e8a901a2ab", "34c6f94a07d60bf1"),
+    "files": ("75c734c72961deaa", "a829d094875d6041"),
+    "shopping": ("1d94e8c3aab2c4b3", "1f199cc3b89cb0ac"),
+    "support": ("d5c88b58a5b67ae3", "267ff108d6f8030e"),
+}
+
+
+def world_of(group: Combination, seed: int) -> World:
+    seeds = draw_seeds(group.domains, Random(f"group {seed}"))
+    return World([load_domain(name) for name in group.domains], seeds)
+
+
+@cache
+def offers_of(domains: tuple[str, ...]) -> dict[str, tuple[Offer, ...]]:
+    return {tool: found for name in domains for tool, found in offers(load_domain(name)).items()}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_domain_alone_is_as_it_was(domain: str) -> None:
+    for number, digest in enumerate(ALONE[domain]):
+        (seed,) = draw_seeds([domain], Random(f"contract {number}"))
+        whole = [seed.tables, seed.title, seed.description, seed.facts, seed.story]
+        assert blake2b(canonical_bytes(whole), digest_size=8).hexdigest() == digest
+        assert "beside" not in seed.story
+
+
+def test_combinations_cover_every_domain() -> None:
+    groups = [group.domains for group in COMBINATIONS]
+    assert len(groups) == len(set(groups)) >= 10
+    assert {len(group) for group in groups} == {2, 3}
+    for domain in DOMAINS:
+        assert sum(domain in group for group in groups) >= 2, domain
+    with pytest.raises(SourceError, match="no builtin domain"):
+        draw_seeds(["travel", "gardening"], Random(0))
+
+
+def test_one_semantic_type_has_one_nature_over_all_domains() -> None:
+    natures: dict[str, set[tuple[bool, str]]] = defaultdict(set)
+
+    def visit(schema: dict[str, Any]) -> None:
+        if "x-semantic" in schema:
+            natures[schema["x-semantic"]].add(
+                (bool(schema.get("x-hidden")), schema.get("x-surface", "plain"))
+            )
+        for child in schema.get("properties", {}).values():
+            visit(child)
+        if isinstance(schema.get("items"), dict):
+            visit(schema["items"])
+
+    for name in DOMAINS:
+        for operation in operations(load_domain(name)).values():
+            visit(operation.tool.input_schema)
+            visit(operation.tool.output_schema or {})
+    assert {name: found for name, found in natures.items() if len(found) > 1} == {}
+
+
+@per_group
+def test_seeds_fit_each_other(group: Combination) -> None:
+    titles, digests = set(), set()
+    for number in SEEDS:
+        seeds = draw_seeds(group.domains, Random(f"group {number}"))
+        assert seeds == draw_seeds(group.domains, Random(f"group {number}"))
+        # What several seeds tell is the same in all of them.
+        for fact in ("now", "user_name", "home_city", "user_address"):
+            assert len({seed.facts[fact] for seed in seeds if fact in seed.facts}) <= 1, fact
+        addresses: dict[str, set[str]] = defaultdict(set)
+        for seed in seeds:
+            for name, address in seed.story["cast"]["addresses"].items():
+                addresses[name].add(address)
+        assert all(len(found) == 1 for found in addresses.values())
+        size = sum(len(canonical_bytes(seed.tables)) for seed in seeds)
+        assert 16 * 1024 <= size <= 40 * 1024 + 512, size
+        assert not {"{", "}"} & set(seeds[0].title + seeds[0].description)
+        assert len(seeds[0].description) >= 30
+        titles.add(seeds[0].title)
+        world = world_of(group, number)
+        assert world.digest() == world_of(group, number).digest() == world.store.recompute_digest()
+        digests.add(world.digest())
+    assert len(digests) == len(SEEDS)
+    assert len(titles) >= 2
+
+
+def test_people_are_the_same_in_all_domains() -> None:
+    for number in SEEDS:
+        travel, calendar, email = draw_seeds(("travel", "calendar", "email"), Random(number))
+        user, companion, third = travel.story["people"]
+        colleagues = {row["name"]: row["email"] for row in calendar.tables["colleagues"].values()}
+        contacts = {row["name"]: address for address, row in email.tables["contacts"].items()}
+        assert {companion, third} <= set(colleagues)
+        assert colleagues.items() <= contacts.items()
+        assert user not in contacts
+        support, mailbox = draw_seeds(("support", "email"), Random(number))
+        customers = {row["name"]: row["address"] for row in support.tables["customers"].values()}
+        senders = {row["sender"]: row["sender_address"] for row in mailbox.tables["messages"].values()}
+        assert len(set(customers) & set(senders)) >= 2
+        assert all(customers[name] == senders[name] for name in set(customers) & set(senders))
+
+
+def test_drawing_seeds_is_fast() -> None:
+    for group in COMBINATIONS:
+        times = []
+        for number in range(8):
+            start = time.process_time()
+            draw_seeds(group.domains, Random(number))
+            times.append(time.process_time() - start)
+        # 5 ms is the aim, 2.2 ms the most measured; the least of 8 CPU times leaves out other processes.
+        assert min(times) < 0.005, group.domains
+
+
+def scalar(result: Any, path: tuple[str | int, ...]) -> Any:
+    """The value at a place of a result, or None where there is none that could be an argument."""
+    value = resolve(result, path)
+    return value if isinstance(value, str | int | float) else None
+
+
+class Step(NamedTuple):
+    tool: str
+    arguments: dict[str, Any]
+    bound: dict[str, tuple[int, str]]
+    result: Any
+
+
+class Planner:
+    """Makes chains of calls: every need of a call is met by an earlier call, which is made where it lacks."""
+
+    def __init__(self, domains: tuple[str, ...], world: World, rng: Random) -> None:
+        self.world, self.rng = world, rng
+        self.steps: list[Step] = []
+        self.offers = offers_of(domains)
+
+    def make(self, tool: str, forced: dict[str, tuple[int, str]], depth: int = 5) -> int | None:
+        """Make a call of the tool with some bindings given; None where no proposal can be made to work."""
+        operation = self.world.operations[tool]
+        proposals = self.world.propose(tool, self.rng)
+        self.rng.shuffle(proposals)
+        for proposal in proposals:
+            if any(proposal.get(name) is not BOUND for name in forced):
+                continue
+            mark, length = self.world.mark(), len(self.steps)
+            needs = {
+                name: schema["x-semantic"]
+                for name, schema in operation.tool.parameters.items()
+                if proposal.get(name) is BOUND
+                or (name not in proposal and schema.get("x-hidden") and name in operation.tool.required)
+            }
+            bound: dict[str, tuple[int, str]] = {}
+            for name, semantic in needs.items():
+                source = forced.get(name) or self.find(semantic, depth - 1)
+                if source is None:
+                    break
+                bound[name] = source
+            if len(bound) == len(needs):
+                arguments = {name: value for name, value in proposal.items() if value is not BOUND}
+                for name, (step, pointer) in bound.items():
+                    arguments[name] = resolve(self.steps[step].result, parse_pointer(pointer))
+                outcome = self.world.call(tool, arguments)
+                assert outcome.status in {"ok", "tool_error"}, f"{tool}({arguments}): {outcome}"
+                if outcome.status == "ok":
+                    self.steps.append(Step(tool, arguments, bound, outcome.result))
+                    return len(self.steps) - 1
+            self.world.rollback(mark)
+            del self.steps[length:]
+        return None
+
+    def find(self, semantic: str, depth: int) -> tuple[int, str] | None:
+        """Find or make a value of a type."""
+        if depth < 0:
+            return None
+        for number in reversed(range(len(self.steps))):
+            for offer in self.offers[self.steps[number].tool]:
+                if offer.semantic == semantic and scalar(self.steps[number].result, offer.path) is not None:
+                    return number, offer.pointer
+        makers = [
+            tool for tool, found in self.offers.items() if any(offer.semantic == semantic for offer in found)
+        ]
+        self.rng.shuffle(makers)
+        for tool in makers[:3]:
+            number = self.make(tool, {}, depth)
+            if number is None:
+                continue
+            for offer in self.offers[tool]:
+                if offer.semantic == semantic and scalar(self.steps[number].result, offer.path) is not None:
+                    return number, offer.pointer
+        return None
+
+    def cross(self, bridge: Bridge) -> bool:
+        """Make the chain that ends with a bridge; False, and nothing done, where it does not work out."""
+        mark = self.world.mark()
+        producer = self.make(bridge.producer, {})
+        if producer is not None:
+            value = scalar(self.steps[producer].result, parse_pointer(bridge.pointer))
+            if value is not None and self.make(
+                bridge.consumer, {bridge.argument: (producer, bridge.pointer)}
+            ):
+                return True
+        self.world.rollback(mark)
+        self.steps.clear()
+        return False
+
+
+def chains_of(group: Combination, seed: int) -> dict[Bridge, list[Step]]:
+    """The chain of every bridge that works out in a scenario."""
+    world, found = world_of(group, seed), {}
+    start, digest = world.mark(), world.digest()
+    for bridge in bridges_of(group.domains):
+        for attempt in range(2):
+            planner = Planner(group.domains, world, Random(f"{seed} {bridge} {attempt}"))
+            if planner.cross(bridge):
+                found[bridge] = planner.steps
+                break
+        world.rollback(start)
+        assert world.digest() == digest
+    assert world.store.recompute_digest() == digest, "a record was changed in place"
+    return found
+
+
+@per_group
+def test_data_edges_between_domains_work(group: Combination) -> None:
+    """At least three in every scenario, and hardly any that never does."""
+    ever: set[Bridge] = set()
+    for number in SEEDS:
+        found = chains_of(group, number)
+        assert len(found) >= 3, f"seed {number}: {list(found)}"
+        ever |= set(found)
+    assert len(ever) >= 0.9 * len(bridges_of(group.domains)), set(bridges_of(group.domains)) - ever
+
+
+@per_group
+def test_what_crosses_domains_can_be_said(group: Combination) -> None:
+    world = world_of(group, 0)
+    wording = {tool: words for name in group.domains for tool, words in load_wording(name).items()}
+    for bridge, steps in chains_of(group, 0).items():
+        words = [
+            StepWords(
+                number, world.operations[one.tool], wording[one.tool], one.arguments, one.bound, one.result
+            )
+            for number, one in enumerate(steps)
+        ]
+        for draw in range(4):
+            query = write_query(serial(*range(len(words))), words, Random(draw))
+            text = " ".join(query.turns)
+            check_query(text, words, query.said, world.facts, wording, query.context)
+            assert "[" not in text, f"{bridge}: {text}"
+
+
+@per_group
+def test_random_calls_keep_the_state_whole(group: Combination) -> None:
+    """Any proposal, with any fitting values of any domain, succeeds or fails as a tool does."""
+    world = world_of(group, 1)
+    rng = Random(f"calls {group.domains}")
+    start, digest = world.mark(), world.digest()
+    pool: dict[str, list[Any]] = defaultdict(list)
+    counts = {"ok": 0, "tool_error": 0}
+    names = list(world.operations)
+    for _ in range(250):
+        tool = rng.choice(names)
+        operation = world.operations[tool]
+        proposals = world.propose(tool, rng)
+        assert proposals, tool
+        arguments = dict(rng.choice(proposals))
+        for name, schema in operation.tool.parameters.items():
+            hidden = schema.get("x-hidden") and name in operation.tool.required
+            if arguments.get(name) is BOUND or (name not in arguments and hidden):
+                if not pool[schema["x-semantic"]]:
+                    break
+                arguments[name] = rng.choice(pool[schema["x-semantic"]])
+        else:
+            before = world.digest()
+            outcome = world.call(tool, arguments)
+            counts[outcome.status] += 1  # a KeyError names any other status
+            if outcome.status == "tool_error":
+                assert world.digest() == before, tool
+                continue
+            for offer in offers_of(group.domains)[tool]:
+                value = scalar(outcome.result, offer.path)
+                if value is not None:
+                    pool[offer.semantic].append(value)
+    assert counts["ok"] >= 40, counts
+    world.rollback(start)
+    assert world.digest() == digest == world.store.recompute_digest()

@@ -13,7 +13,7 @@ from typing import Any
 
 from planarena.tools.patterns import sample_pattern
 
-__all__ = ["Generator", "NoInstanceError"]
+__all__ = ["Generator", "NoInstanceError", "everyday_facts"]
 
 _MAX_DEPTH = 24
 _OPTIONAL_DEPTH = 4
@@ -342,3 +342,14 @@ def _common(left: Any, right: Any) -> Any:
     if not both:
         both = ["integer"] if {"integer", "number"} <= {*lefts, *rights} else lefts
     return both[0] if len(both) == 1 else both
+
+
+def everyday_facts(salt: str) -> dict[str, Any]:
+    """Return what every scenario knows of its user: `user_name`, and `now`, which does not move."""
+    rng = Random(f"facts {salt}")
+    name = f"{rng.choice(_PEOPLE)} {rng.choice(_FAMILIES)}"
+    day = date(2026, 1, 5) + timedelta(days=rng.randrange(300))
+    return {
+        "user_name": name,
+        "now": f"{day.isoformat()}T{rng.randrange(8, 18):02d}:{rng.choice((0, 15, 30, 45)):02d}",
+    }

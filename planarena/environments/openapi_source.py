@@ -20,7 +20,7 @@ from planarena.environments.emulator import (
 )
 from planarena.environments.environment import ToolError
 from planarena.environments.generic_wording import Phrase, is_sayable, reportable, tool_wording, words_of
-from planarena.environments.instances import Generator, NoInstanceError
+from planarena.environments.instances import Generator, NoInstanceError, everyday_facts
 from planarena.environments.rest_resources import Api, Route, analyse, normal
 from planarena.environments.sources import Opened
 from planarena.environments.state import Record
@@ -34,7 +34,7 @@ __all__ = ["Family", "families", "openapi_tools"]
 
 _MOST_TOOLS = 40
 _ON_ITEM = {"read", "update", "delete", "part", "act"}
-_NOW = "2026-03-02T09:00"
+_WORLD = "api world"
 
 
 def openapi_tools(source: Path) -> Iterator[tuple[Path, Conversion]]:
@@ -185,7 +185,9 @@ class Family:
             ToolError: `not_emulated` where the schemas of its ids allow none.
         """
         tables, plain = seed_tables(self.api, self.shapes, salt)
-        return self.restore(tables, {"now": _NOW, **plain}, salt)
+        # The salt decides what the service makes up, so it is part of the state that is stored.
+        tables[_WORLD] = {"salt": {"salt": salt}}
+        return self.restore(tables, {**everyday_facts(salt), **plain})
 
     def open(self, salt: str) -> Opened:
         """Return a new world, a pure function of the salt."""
@@ -195,10 +197,9 @@ class Family:
         text = f"A user works with {self.conversion.title} ({self.conversion.namespace}): everything around {noun}."
         return Opened(self.world(salt), title[:1].upper() + title[1:], text)
 
-    def restore(
-        self, tables: Mapping[str, Mapping[str, Record]], facts: Mapping[str, Any], salt: str
-    ) -> EmulatedWorld:
+    def restore(self, tables: Mapping[str, Mapping[str, Record]], facts: Mapping[str, Any]) -> EmulatedWorld:
         """Return the world of a stored scenario."""
+        salt = str(tables[_WORLD]["salt"]["salt"])
         proposers = {name: self._proposer(name) for name in self.tools}
         return EmulatedWorld(self.api, self.tools, proposers, tables, dict(facts), salt, self._validators)
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from planarena.environments.generic_wording import Phrase, is_sayable, reportable, tool_wording, words_of
-from planarena.environments.instances import Generator, NoInstanceError
+from planarena.environments.instances import Generator, NoInstanceError, everyday_facts
 from planarena.environments.rest_resources import normal
 from planarena.environments.session_world import Session, SessionWorld
 from planarena.environments.sources import Opened
@@ -128,7 +128,7 @@ class SessionUnit:
         return SessionWorld(
             self.session,
             operations,
-            dict(self.facts),
+            {**everyday_facts(salt), **self.facts},
             propose,
             salt,
             execution_kind=self.execution_kind,
@@ -207,8 +207,7 @@ class SessionUnit:
             deed = words_of(tool.name)
             refer = {}
             for offer in self.offers[name]:
-                label = words_of(str(offer.path[-1]))
-                refer[offer.pointer] = Reference((f"that {label}",), (f'the {label} that "{deed}" gave',))
+                refer[offer.pointer] = Reference(("the one just given",), (f'the one that "{deed}" gave',))
             outputs = self._outputs(name, self._tried[name][1].result)
             said = {one for text in hints.ask for one in re.findall(r"\{(\w+)\}", text)}
             arguments = {key: key in tool.required for key in tool.parameters if key not in said}
@@ -228,9 +227,9 @@ class SessionUnit:
         title = self.name.replace("_", " ")
         return Opened(self._world(self.operations, salt), title[:1].upper() + title[1:], self.summary)
 
-    def restore(self, tables: Mapping[str, Any], facts: Mapping[str, Any], salt: str) -> SessionWorld:  # noqa: ARG002
+    def restore(self, tables: Mapping[str, Any], facts: Mapping[str, Any]) -> SessionWorld:
         """Return the world of a stored scenario: the session starts anew with its salt."""
-        world = self._world(self.operations, salt)
+        world = self._world(self.operations, str(tables["session"]["salt"]))
         world.facts = dict(facts)
         return world
 

@@ -114,8 +114,8 @@ class Unit(Protocol):
     def open(self, salt: str) -> Opened:
         """Return a new world, a pure function of the salt."""
 
-    def restore(self, tables: Mapping[str, Any], facts: Mapping[str, Any], salt: str) -> LiveWorld:
-        """Return the world of a stored scenario."""
+    def restore(self, tables: Mapping[str, Any], facts: Mapping[str, Any]) -> LiveWorld:
+        """Return the world of a stored scenario, from what its world's store dumped."""
 
 
 class Drawn(NamedTuple):
@@ -123,7 +123,7 @@ class Drawn(NamedTuple):
 
     Attributes:
         unit: Where it comes from.
-        salt: With which the unit's `restore` makes the world again.
+        salt: What the world was made from.
         tools: Wire names of the tools on offer.
         world: In its initial state; `world.operations` holds every operation of the unit.
         title: A few words.
@@ -183,8 +183,12 @@ class Source:
 
     @cached_property
     def drawable(self) -> tuple[Unit, ...]:
-        """The units of which a scenario can be made: at least one usable operation."""
-        return tuple(unit for unit in self.units if unit.operations)
+        """The units of which a scenario can be made: those with three usable operations, else with any."""
+        for least in (3, 1):
+            found = tuple(unit for unit in self.units if len(unit.operations) >= least)
+            if found:
+                return found
+        return ()
 
     def draw(self, seed: int, number: int, tools: tuple[int, int] = (6, 10)) -> Drawn:
         """Draw scenario `number`: the same arguments always give the same scenario.
@@ -201,7 +205,11 @@ class Source:
             raise SourceError(
                 "nothing of it can be executed", where=self.text, fix="`planarena tools check` says why"
             )
-        unit = self.drawable[number % len(self.drawable)]
+        return self.draw_from(self.drawable[number % len(self.drawable)], seed, number, tools)
+
+    @staticmethod
+    def draw_from(unit: Unit, seed: int, number: int, tools: tuple[int, int]) -> Drawn:
+        """Draw scenario `number` from one unit."""
         salt = blake2b(repr((seed, unit.name, number)).encode(), digest_size=8).hexdigest()
         opened = unit.open(salt)
         drawn = draw_tools(unit.operations, unit.offers, tools[0], tools[1], Random(int(salt, 16)))

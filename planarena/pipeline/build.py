@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planarena.config import BuildConfig
-from planarena.environments import operations
-from planarena.environments.domains import load_domain
+from planarena.environments.catalog import operations_of
 from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
 from planarena.pipeline.finish import tool_row
 from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, phase_keys
@@ -69,7 +68,7 @@ def plan_build(config: BuildConfig) -> DryRun:
         UserError: As `build`.
     """
     domains = domains_of(config.sources)
-    tools = sum(len(operations(load_domain(domain))) for domain in domains)
+    tools = sum(len(operations_of(domain)) for domain in domains)
     # Four fifths: composition rarely fills every scenario to the brim.
     scenarios = -(-config.trajectories * 5 // (config.composition.per_scenario * 4))
     if config.scenarios:
@@ -274,7 +273,7 @@ class _Build:
         rows = [
             tool_row(operation.tool)
             for domain in domains_of(self.config.sources)
-            for operation in operations(load_domain(domain)).values()
+            for operation in operations_of(domain).values()
         ]
         key = content_id("tools", [row.tool_id for row in rows], self.keys.quality)
         path = self.root / "tables/tools/00000.parquet"

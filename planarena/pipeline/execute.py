@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 from planarena.config import BuildConfig
+from planarena.environments.catalog import wording_of
 from planarena.environments.state import Footprint
-from planarena.environments.wording import load_wording, parse_pointer
+from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
 from planarena.pipeline.products import (
     Discard,
@@ -73,7 +74,7 @@ class _ScenarioRun:
         self.start_digest = self.world.digest()
         self.rng = rng_for(config.seed, "compose", scenario.domains, scenario.number)
         self.wording = {
-            name: words for domain in scenario.domains for name, words in load_wording(domain).items()
+            name: words for domain in scenario.domains for name, words in wording_of(domain).items()
         }
         self.outputs = {
             name: [parse_pointer(pointer) for pointer in words.outputs]

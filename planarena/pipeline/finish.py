@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from planarena.config import BuildConfig, SplitConfig
-from planarena.environments import operations
-from planarena.environments.domains import load_domain
+from planarena.environments.catalog import describe_environment, execution_kind_of, operations_of
 from planarena.pipeline.contrast_rows import write_contrast, write_no_call
 from planarena.pipeline.keys import masked_shape
 from planarena.pipeline.products import (
@@ -141,14 +140,10 @@ class ScenarioRows:
     ) -> None:
         self.split = split
         self.scenario, self.rows, self.counts = scenario, rows, counts
-        found = {
-            name: op.tool
-            for domain in scenario.domains
-            for name, op in operations(load_domain(domain)).items()
-        }
+        found = {name: op.tool for domain in scenario.domains for name, op in operations_of(domain).items()}
         self.tools = {name: found[name] for name in scenario.tools}
         self.executions: set[str] = set()
-        self.execution_kind = "real"
+        self.execution_kind = execution_kind_of(scenario.domains)
 
     def open(self) -> None:
         """Write the scenario, its atoms and edges."""
@@ -162,9 +157,7 @@ class ScenarioRows:
                 description=scenario.description,
                 domain=scenario.domain,
                 tool_ids=canonical_json([self.tools[name].tool_id for name in scenario.tools]),
-                environment=canonical_json(
-                    {"kind": "builtin", "domains": list(scenario.domains), "safety": "snapshot"}
-                ),
+                environment=canonical_json(describe_environment(scenario.domains)),
                 context=canonical_json(scenario.facts),
                 seed_state=scenario.seed_state,
                 seed_state_hash=scenario.seed_state_hash,

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from planarena.config import BuildConfig
-from planarena.environments.wording import load_wording
+from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.pipeline.execute import execute_chunk
 from planarena.pipeline.finish import rows_of_chunk
 from planarena.pipeline.keys import chunk_keys
@@ -92,16 +92,22 @@ def phase_keys(config: BuildConfig) -> PhaseKeys:
         SourceError: The sources name no environment.
     """
     domains = domains_of(config.sources)
-    wording = {domain: load_wording(domain) for domain in domains}
+    wording = {domain: wording_of(domain) for domain in domains}
     # Of the wording, execution reads only what is bound and what is reported.
     interface = {
         domain: {name: [words.outputs, list(words.refer)] for name, words in found.items()}
         for domain, found in wording.items()
     }
+    # Of a source, what its tools are counts too: our own are covered by the code's digest.
+    given = {
+        domain: [[op.tool.tool_id, op.tool.source_sha256] for op in operations_of(domain).values()]
+        for domain in domains
+        if not is_builtin(domain)
+    }
     code = _code_digest("environments", "tasks", "episodes", "proofs", "tools")
     fields = config.identity()
     read = {name: fields[name] for name in ("sources", "scenarios", "chunk_scenarios", "seed", "composition")}
-    execute = content_id("execute", EXECUTE_VERSION, read, interface, code)
+    execute = content_id("execute", EXECUTE_VERSION, read, interface, code, *([given] if given else []))
     words = msgspec.to_builtins(wording, str_keys=True)
     language = content_id(
         "language", LANGUAGE_VERSION, execute, fields["contrast"], words, _code_digest("generate")

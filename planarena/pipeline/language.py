@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from planarena.config import BuildConfig
-from planarena.environments import World
-from planarena.environments.domains import load_domain
-from planarena.environments.wording import load_wording, parse_pointer
+from planarena.environments.catalog import restore_world, wording_of
+from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
@@ -58,10 +57,9 @@ class ScenarioLanguage:
 
     def __init__(self, config: BuildConfig, scenario: ExecutedScenario) -> None:
         self.config, self.scenario = config, scenario
-        domains = [load_domain(name) for name in scenario.domains]
-        self.world = World.restore(domains, msgspec.json.decode(scenario.seed_state), scenario.facts)
+        self.world = restore_world(scenario.domains, msgspec.json.decode(scenario.seed_state), scenario.facts)
         self.wording = {
-            name: words for domain in scenario.domains for name, words in load_wording(domain).items()
+            name: words for domain in scenario.domains for name, words in wording_of(domain).items()
         }
         contrast = config.contrast
         self.contrast = (

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from planarena.config import BuildConfig
 from planarena.environments import Operation, Seed, World, operations
+from planarena.environments.catalog import draw_unit, is_builtin, unit_names
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
+from planarena.environments.sources import split_source
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
 from planarena.records.canonical import content_id
@@ -37,28 +39,32 @@ def rng_for(seed: int, *key: Any) -> Random:
 
 
 def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the builtin domains that sources name, in a fixed order.
+    """Return the domains that sources name: our own in a fixed order, then units of other sources as `SOURCE#UNIT`.
 
     Raises:
         SourceError: An unknown source or domain.
     """
     wanted: set[str] = set()
+    units: dict[str, None] = {}
     for source in sources:
-        kind, _, name = source.partition(":")
+        kind, name = split_source(source)
+        if kind in {"openapi", "mcp", "python"}:
+            units.update(dict.fromkeys(unit_names(source)))
+            continue
         if kind != "builtin":
             if source.endswith(".json"):
                 read_tool_list(source)  # the file's own faults come first
             raise SourceError(
                 f"nothing here can execute the tools of {source!r}",
                 where="SOURCE",
-                fix="use builtin or builtin:DOMAIN; `planarena tools check FILE` checks a JSON tool list",
+                fix="use builtin[:DOMAIN], openapi:PATH, mcp:FILE or python:MODULE; `planarena tools check FILE` checks a JSON tool list",
             )
         if not name:
             wanted.update(DOMAINS)
         else:
             load_domain(name)
             wanted.add(name)
-    return tuple(name for name in DOMAINS if name in wanted)
+    return (*(name for name in DOMAINS if name in wanted), *units)
 
 
 def _draw_tools(
@@ -108,6 +114,8 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
         SourceError: The sources name no environment.
     """
     domains = _draw_domains(config, number)
+    if not is_builtin(domains[0]):
+        return _draw_from_source(config, domains, number)
     rng = rng_for(config.seed, "scenario", domains, number)
     seeds = draw_seeds(domains, rng)
     environments = [load_domain(name) for name in domains]
@@ -128,3 +136,13 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
     )
     offered = {name: found for environment in environments for name, found in offers(environment).items()}
     return Scenario(number, scenario_id, domains, tools, lead, world, offered)
+
+
+def _draw_from_source(config: BuildConfig, domains: tuple[str, ...], number: int) -> Scenario:
+    drawn = draw_unit(domains[0], config.seed, number, config.composition.tools)
+    world = cast(World, drawn.world)  # it has all that this package uses of a `World`
+    scenario_id = content_id(
+        "scenario", domains, drawn.tools, world.digest(), drawn.title, drawn.description, drawn.facts
+    )
+    seed = Seed({}, drawn.title, drawn.description, drawn.facts)
+    return Scenario(number, scenario_id, domains, drawn.tools, seed, world, drawn.offers)

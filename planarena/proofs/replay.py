@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from planarena.environments import Outcome, World
-from planarena.environments.domains import load_domain
+from planarena.environments.catalog import restore_world
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode, Goal, RequiredOutput, reached
 from planarena.records.canonical import canonical_json
@@ -23,9 +23,10 @@ def open_scenario(scenario: Mapping[str, Any]) -> World:
         SourceError: The scenario needs an environment that is not here.
     """
     environment = msgspec.json.decode(scenario["environment"])
-    domains = [load_domain(name) for name in environment["domains"]]
-    return World.restore(
-        domains, msgspec.json.decode(scenario["seed_state"]), msgspec.json.decode(scenario["context"])
+    return restore_world(
+        environment["domains"],
+        msgspec.json.decode(scenario["seed_state"]),
+        msgspec.json.decode(scenario["context"]),
     )
 
 

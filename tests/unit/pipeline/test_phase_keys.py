@@ -36,7 +36,7 @@ def test_a_phase_runs_again_when_what_it_reads_changes(fields, phases):
 
 def test_another_wording_runs_language_and_quality_only(monkeypatch):
     before = phase_keys(BASE)
-    real = jobs.load_wording
+    real = jobs.wording_of
 
     def reworded(domain):
         found = dict(real(domain))
@@ -44,7 +44,7 @@ def test_another_wording_runs_language_and_quality_only(monkeypatch):
         found[name] = msgspec.structs.replace(found[name], ask=("say it otherwise",))
         return found
 
-    monkeypatch.setattr(jobs, "load_wording", reworded)
+    monkeypatch.setattr(jobs, "wording_of", reworded)
     after = phase_keys(BASE)
     assert after.execute == before.execute
     assert after.language != before.language

@@ -1,0 +1,3 @@
+"""The embedded engine: rollout, score, update and save in one process on one device."""
+
+from __future__ import annotations

@@ -1,0 +1,431 @@
+"""The loop of the local engine: phases, updates, validation, checkpoints, metrics, resume."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import torch
+
+from planarena.errors import Interrupted, PlanArenaError, UserError
+from planarena.trainers.config import TrainConfig
+from planarena.trainers.local.collect import Collector, bound
+from planarena.trainers.local.data import Order, TrainingData, load_data
+from planarena.trainers.local.metrics import MetricsLog, read_metrics
+from planarena.trainers.local.model import Policy, choose_device, choose_threads, load_policy
+from planarena.trainers.local.optimiser import Optimiser
+from planarena.trainers.local.plot import draw_plot
+from planarena.trainers.local.run import RunFolder
+from planarena.trainers.local.save import Checkpoints, CheckpointState, restore_weights
+from planarena.trainers.local.score import Scorer, open_judges
+from planarena.trainers.local.start import frozen_start, make_encoder, start_policy
+from planarena.trainers.local.update import Reference, Updater, Work
+from planarena.trainers.local.validate import validate
+from planarena.trainers.types import Algorithm, Step
+from planarena.trainers.update import Expert, scheduled_coefficients
+
+__all__ = ["Engine"]
+
+_MOST_SKIPPED = 3
+
+
+class Engine:
+    """One training run on one device.
+
+    Args:
+        config: Complete.
+        algorithm: Fresh.
+        folder: The run's folder, opened.
+        show: Told (steps done, steps, metrics) after each step.
+        say: Told what else happens.
+    """
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        algorithm: Algorithm,
+        folder: RunFolder,
+        *,
+        show: Callable[[int, int, dict[str, Any]], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self.config, self.algorithm, self.folder = config, algorithm, folder
+        self.show, self.say = show, say
+        self.done = 0
+        self.batches = 0
+        self.flat = 0
+        self.since_sync = 0
+        self.best: tuple[int, float, float] | None = None
+        self.pending: list[list[int]] = []
+        self.work: Work | None = None
+        self.counters: dict[str, float] = {}
+        self._saved = -1
+        self._validated = -1
+
+    def run(self) -> dict[str, Any]:
+        """Train to the last step and return what run.json says.
+
+        Raises:
+            UserError: Data or model that cannot be used.
+            PlanArenaError: Out of memory, no space, three updates in a row that are not finite.
+            Interrupted: Ctrl-C.
+        """
+        self.checkpoints = Checkpoints(self.folder.path, self.config.checkpoint.keep)
+        try:
+            self._set_up()
+            return self._train()
+        except KeyboardInterrupt as error:
+            raise Interrupted(
+                f"interrupted after step {self.done}; the same command goes on from "
+                f"{self.checkpoints.last_good()}"
+            ) from error
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise self._out_of_memory() from error
+        except RuntimeError as error:
+            if "can't allocate memory" in str(error) or "out of memory" in str(error).lower():
+                raise self._out_of_memory() from error
+            raise
+        finally:
+            self._close()
+
+    # -- setting up ----------------------------------------------------------------------------------
+
+    def _set_up(self) -> None:
+        config, needs = self.config, self.algorithm.needs
+        device = choose_device(config.model.device)
+        threads = choose_threads(config.threads or int(self.folder.info.get("threads") or 0))
+        if device.type == "cuda":
+            torch.use_deterministic_algorithms(True, warn_only=True)
+        steps = self.checkpoints.steps()
+        start = start_policy(config, needs, device, self.say)
+        self.policy = load_policy(self.checkpoints.path(steps[-1]), config.model, device) if steps else start
+        encoder = make_encoder(config, self.policy)
+        self.data = load_data(config, needs, encoder)
+        left_out = {key: number for key, number in self.data.counts.items() if "longer" in key}
+        for reason, number in left_out.items():
+            self.say(f"left out {number} {reason} (the longest prompt has {encoder.longest} tokens)")
+        self.total = self._total_steps()
+        self.optimiser = Optimiser(self.policy, config.update)
+        self.reference = self._reference(bool(steps))
+        self.teacher = self._teacher(bool(steps))
+        self.judges = open_judges(config.judge_model)
+        self.scorer = Scorer(
+            config.reward.name,
+            config.reward.options,
+            config.reward.overlong,
+            config.data.format,
+            needs,
+            self.judges,
+        )
+        seed = config.seed
+        self.orders = {"prompts": Order(max(len(self.data.prompts), 1), seed, "prompts")}
+        self.orders["experts"] = Order(max(len(self.data.experts), 1), seed, "experts")
+        self.orders["pairs"] = Order(max(len(self.data.pairs), 1), seed, "pairs")
+        self.sampled = self._rollout_policy()
+        if steps:
+            self._resume(steps[-1])
+        self.updater = Updater(
+            self.policy,
+            self.algorithm,
+            self.optimiser,
+            config,
+            self.total,
+            reference=self.reference,
+            teacher=self.teacher,
+        )
+        self.collector = Collector(
+            config,
+            self.algorithm,
+            self.scorer,
+            self.data.prompts,
+            self.orders["prompts"],
+            reference=self.reference,
+            teacher=self.teacher,
+        )
+        self._by_key = {expert.key: expert for expert in self.data.experts}
+        self._by_key |= {
+            prompt.row.row_id: prompt.demonstration
+            for prompt in self.data.prompts
+            if prompt.demonstration is not None
+        }
+        self.log = MetricsLog(
+            self.folder.path, config.log, step=self.done, settings=msgspec.to_builtins(config)
+        )
+        self.folder.begin(
+            device=str(device),
+            threads=threads,
+            steps=self.total,
+            parameters=sum(value.numel() for value in self.policy.model.parameters()),
+            trained_parameters=sum(value.numel() for _, value in self.policy.trainable()),
+            counts=dict(self.data.counts),
+            coverage=_coverage(self.data),
+        )
+
+    def _total_steps(self) -> int:
+        if self.config.steps is not None:
+            return self.config.steps
+        rows = len(self.data.experts or self.data.pairs or self.data.prompts)
+        size = int(self.config.update.expert_batch_size or 1)
+        return max(-(-int(rows * float(self.config.epochs or 1.0)) // size), 1)
+
+    def _reference(self, resumed: bool) -> Reference | None:
+        if not self.algorithm.needs.reference_policy:
+            return None
+        return frozen_start(self.config, self.policy, resumed=resumed)
+
+    def _teacher(self, resumed: bool) -> Reference | None:
+        needs = self.algorithm.needs
+        if not (needs.teacher_logp or needs.teacher_distribution):
+            return None
+        chosen = self.config.rollout.teacher
+        if chosen == "auto":
+            chosen = "start" if self.config.algorithm == "opsd" else "current"
+        if chosen == "start":
+            return frozen_start(self.config, self.policy, resumed=resumed)
+        return bound(self.policy)
+
+    def _rollout_policy(self) -> Policy:
+        """Return the sampled policy: the trained one itself unless it is synchronised at intervals."""
+        if (self.config.update.sync_interval or 1) <= 1:
+            return self.policy
+        return Policy(copy.deepcopy(self.policy.model), self.policy.chat, bfloat16=self.policy.bfloat16)
+
+    def _resume(self, step: int) -> None:
+        state, moments, weights = self.checkpoints.load(step)
+        self.done, self.batches, self.flat = state.step, state.batches, state.flat
+        self.since_sync, self.best, self.counters = state.since_sync, state.best, dict(state.counters)
+        self._saved = self._validated = step
+        for name, taken in state.orders.items():
+            self.orders[name].taken = taken
+        self.algorithm.load_state_dict(state.algorithm)
+        self.optimiser.restore(moments, state.optimiser)
+        if weights is not None and self.sampled is not self.policy:
+            restore_weights(self.sampled, weights)
+        self.say(f"going on from step {step} of {self.total}")
+
+    # -- the loop ------------------------------------------------------------------------------------
+
+    def _train(self) -> dict[str, Any]:
+        started = time.perf_counter()
+        before = self.counters.get("seconds", 0.0)
+        if self.done == 0:
+            self._write({"step": 0, "phase": "start", **self._validation()})
+        while self.done < self.total:
+            tick = time.perf_counter()
+            line = self._one_step()
+            line["time/step"] = time.perf_counter() - tick
+            self.counters["seconds"] = before + time.perf_counter() - started
+            if not self.pending:
+                line |= self._boundary()
+            self._write(line)
+            self.show(self.done, self.total, line)
+            if self.optimiser.skipped_in_a_row >= _MOST_SKIPPED:
+                raise self._not_finite()
+        self._plot()
+        return self.folder.finish(
+            steps_done=self.done,
+            seconds=round(self.counters.get("seconds", 0.0), 3),
+            skipped_steps=self.optimiser.skipped,
+            best=None if self.best is None else {"step": self.best[0], "value": self.best[1]},
+            scoring=dict(self.scorer.counts),
+        )
+
+    def _one_step(self) -> dict[str, Any]:
+        """Make one optimiser update and return its line."""
+        step = Step(step=self.done, total_steps=self.total)
+        due = () if self.pending else self.algorithm.pending_experts()
+        phase = "sft" if due else self.algorithm.phase(step)
+        line: dict[str, Any] = {"step": self.done + 1, "phase": phase}
+        line |= scheduled_coefficients(self.algorithm, step)
+        if due:
+            line |= self.updater.on_experts(self._demonstrations(due), self.done)
+        elif phase == "sft":
+            line |= self.updater.on_experts(self._expert_batch(), self.done)
+        elif phase == "preference":
+            size = int(self.config.update.expert_batch_size or 1)
+            pairs = [self.data.pairs[index] for index in self.orders["pairs"].take(size)]
+            line |= self.updater.on_pairs(pairs, self.done)
+        else:
+            if not self.pending:
+                self._draw_batch(step)
+            assert self.work is not None
+            rows = self.pending.pop(0)
+            hinted = self.algorithm.needs.prompt_hints
+            experts = self._expert_batch() if phase == "both" and not hinted else []
+            line |= {**self.work.metrics, "rollout/batch": float(self.batches)}
+            line |= self.updater.on_rollouts(self.work, rows, experts, self.done)
+        self.done += 1
+        self.since_sync += 1
+        return line
+
+    def _draw_batch(self, step: Step) -> None:
+        from planarena.trainers.update import mini_batches
+
+        update = self.config.update
+        fresh = self.sampled is self.policy
+        if not fresh and (self.since_sync >= int(update.sync_interval or 1) or self.batches == 0):
+            restore_weights(self.sampled, dict(self.policy.model.named_parameters()))
+            self.since_sync, fresh = 0, True
+        self.work = self.collector.collect(self.sampled, step, self.batches)
+        self.work.fresh = fresh or self.since_sync == 0
+        self.batches += 1
+        self.counters["rollout_tokens"] = self.counters.get("rollout_tokens", 0.0) + sum(
+            sum(sample.mask) for sample in self.work.samples if not sample.is_demo
+        )
+        parts = mini_batches(
+            [sample.group for sample in self.work.samples],
+            int(update.updates_per_batch or 1),
+            self.config.seed * 1_000_003 + self.batches,
+            mini_batch_size=update.mini_batch_size,
+        )
+        self.pending = parts[: self.total - self.done]
+        self._watch_flatness(step)
+
+    def _watch_flatness(self, step: Step) -> None:
+        """Say when all rewards are equal, and stop a run that has nothing else to learn from."""
+        assert self.work is not None
+        if self.work.metrics.get("advantage/degenerate_groups", 0.0) < 1.0:
+            self.flat = 0
+            return
+        self.flat += 1
+        alone = self.algorithm.phase(step) == "rl" and not self.algorithm.needs.own_phases
+        if self.flat == 1 and alone:
+            mean = self.work.metrics.get("reward/mean", float("nan"))
+            self.say(
+                f"every reward of batch {self.batches} equals its group's (mean {mean:.3f}): nothing to learn"
+            )
+        if alone and self.flat >= self.config.rollout.flat_batches:
+            raise UserError(
+                f"all rewards were equal within their groups in {self.flat} batches in a row, so nothing is learned",
+                where=f"step {self.done + 1}",
+                fix="start from a model that succeeds sometimes (train it with --algorithm sft first), raise "
+                "rollout.temperature or rollout.group_size, or choose a reward with more steps (--reward toolrl)",
+            )
+
+    def _expert_batch(self) -> list[Expert]:
+        if not self.data.experts:
+            return []
+        size = int(self.config.update.expert_batch_size or 1)
+        return [self.data.experts[index] for index in self.orders["experts"].take(size)]
+
+    def _demonstrations(self, keys: tuple[str, ...]) -> list[Expert]:
+        found = [self._by_key[key] for key in keys if key in self._by_key]
+        return found or self._expert_batch()
+
+    # -- between batches -----------------------------------------------------------------------------
+
+    def _boundary(self) -> dict[str, Any]:
+        """Validate and save where it is time, with no update of a batch outstanding."""
+        last = self.done >= self.total
+        metrics: dict[str, Any] = {}
+        better = False
+        if last or _crossed(self._validated, self.done, self.config.validation.every or 0):
+            metrics = self._validation()
+            better = self._is_better(metrics)
+        if last or better or _crossed(self._saved, self.done, self.config.checkpoint.every or 0):
+            self._save()
+            if better:
+                self.checkpoints.mark_best(self.done)
+            self._plot()
+        return metrics
+
+    def _validation(self) -> dict[str, Any]:
+        if not self.data.validation or not self.config.validation.every:
+            return {}
+        started = time.perf_counter()
+        metrics, shown = validate(
+            self.policy,
+            self.data.validation,
+            self.config.rollout,
+            self.scorer,
+            self.config.log.samples,
+        )
+        self._validated = self.done
+        if shown:
+            self.folder.write_samples(self.done, shown)
+        return {**metrics, "time/validation": time.perf_counter() - started}
+
+    def _is_better(self, metrics: dict[str, Any]) -> bool:
+        if not metrics:
+            return False
+        value = float(metrics[f"validation/{self.config.validation.select}"])
+        second = float(metrics["validation/reward"])
+        if math.isnan(value) or (self.best is not None and (value, second) <= self.best[1:]):
+            return False
+        self.best = (self.done, value, second)
+        return True
+
+    def _save(self) -> None:
+        state = CheckpointState(
+            step=self.done,
+            orders={name: order.taken for name, order in self.orders.items()},
+            batches=self.batches,
+            algorithm=self.algorithm.state_dict(),
+            optimiser={
+                "skipped": self.optimiser.skipped,
+                "skipped_in_a_row": self.optimiser.skipped_in_a_row,
+            },
+            flat=self.flat,
+            since_sync=self.since_sync,
+            best=self.best,
+            counters=self.counters,
+        )
+        sampled = None if self.sampled is self.policy else self.sampled
+        self.checkpoints.save(self.policy, state, self.optimiser.tensors(), sampled)
+        self._saved = self.done
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self.log.write(line)
+
+    def _plot(self) -> None:
+        lines = read_metrics(self.log.path)
+        if lines:
+            draw_plot(
+                lines, self.folder.path / "plot.png", f"{self.config.algorithm}, {self.config.reward.name}"
+            )
+
+    # -- ends ----------------------------------------------------------------------------------------
+
+    def _not_finite(self) -> PlanArenaError:
+        return PlanArenaError(
+            f"{_MOST_SKIPPED} updates in a row had a loss or gradient that is not finite (NaN or infinite), "
+            f"the last at step {self.done}\n  fix: lower update.learning_rate or look at the rewards in "
+            f"{self.log.path}; the last good checkpoint is {self.checkpoints.last_good()}"
+        )
+
+    def _out_of_memory(self) -> PlanArenaError:
+        update, rollout = self.config.update, self.config.rollout
+        return PlanArenaError(
+            f"out of memory at step {self.done + 1}\n  fix: lower update.micro_batch_tokens "
+            f"({update.micro_batch_tokens}), rollout.batch_size ({rollout.batch_size}), rollout.group_size "
+            f"({rollout.group_size}) or rollout.max_response_length ({rollout.max_response_length}), or train "
+            f"adapters (model.lora.rank=16); the last good checkpoint is {self.checkpoints.last_good()}"
+        )
+
+    def _close(self) -> None:
+        log = getattr(self, "log", None)
+        if log is not None:
+            log.close()
+        gateway = getattr(getattr(self, "judges", None), "gateway", None)
+        if gateway is not None:
+            gateway.close()
+
+
+def _crossed(last: int, now: int, every: int) -> bool:
+    """Whether a multiple of `every` lies after `last`, up to `now`."""
+    return every > 0 and now // every > max(last, 0) // every
+
+
+def _coverage(data: TrainingData) -> dict[str, Any]:
+    found = data.coverage
+    return {
+        "prompts": found.prompts or len(data.prompts),
+        "with_expert": found.covered or sum(1 for prompt in data.prompts if prompt.demonstration is not None),
+        "experts": len(data.experts),
+        "generators": dict(found.generators),
+        "overlap": found.overlap,
+    }

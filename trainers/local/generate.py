@@ -1,0 +1,218 @@
+"""Sampling: one prefill per prompt, finished rows dropped, inverse-CDF draws that a seed fixes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from planarena.trainers.local.cache import new_cache, repeat_cache
+from planarena.trainers.local.model import Policy
+
+__all__ = ["Generated", "draw", "generate", "pad_left", "pad_right"]
+
+# Rows are moved together once this share of them has ended: moving costs about as much as two steps.
+_COMPACT_SHARE = 0.125
+_GROWTH = 256
+
+
+@dataclass(slots=True)
+class Generated:
+    """One sampled continuation.
+
+    Attributes:
+        ids: Sampled ids, the ending one included.
+        logp: Log-probability of each under the distribution it was drawn from.
+        entropy: Entropy of that distribution in nats at each; empty unless asked for.
+        ended: An end token was drawn; else the limit cut it.
+    """
+
+    ids: list[int]
+    logp: list[float]
+    entropy: list[float]
+    ended: bool
+
+
+def pad_left(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return (N, L) ids and their validity, padded at the left."""
+    width = max(max(map(len, rows), default=1), 1)
+    ids = torch.full((len(rows), width), pad, dtype=torch.long)
+    valid = torch.zeros((len(rows), width), dtype=torch.bool)
+    for index, row in enumerate(rows):
+        if row:
+            ids[index, width - len(row) :] = torch.tensor(row)
+            valid[index, width - len(row) :] = True
+    return ids.to(device), valid.to(device)
+
+
+def pad_right(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return (N, T) ids and their validity, padded at the right."""
+    width = max(max(map(len, rows), default=1), 1)
+    ids = torch.full((len(rows), width), pad, dtype=torch.long)
+    valid = torch.zeros((len(rows), width), dtype=torch.bool)
+    for index, row in enumerate(rows):
+        if row:
+            ids[index, : len(row)] = torch.tensor(row)
+            valid[index, : len(row)] = True
+    return ids.to(device), valid.to(device)
+
+
+def draw(probs_BV: Tensor, uniform_B: Tensor) -> Tensor:
+    """Return one index per row by inverting the cumulative distribution.
+
+    Args:
+        probs_BV: (B, V) probabilities, up to a factor.
+        uniform_B: (B,) numbers in [0, 1).
+
+    Returns:
+        (B,) indices; one of probability 0 is never drawn.
+    """
+    # In float32 the tail of a vocabulary of 150,000 would be lost in the sum.
+    exact = probs_BV.shape[1] > 16384
+    cumulative_BV = probs_BV.cumsum(-1, dtype=torch.float64 if exact else None)
+    threshold_B1 = uniform_B.to(cumulative_BV.dtype)[:, None] * cumulative_BV[:, -1:]
+    index_B1 = torch.searchsorted(cumulative_BV, threshold_B1, right=True)
+    return index_B1[:, 0].clamp_(max=probs_BV.shape[1] - 1)
+
+
+@torch.no_grad()
+def generate(
+    policy: Policy,
+    prompts: Sequence[Sequence[int]],
+    *,
+    repeats: int = 1,
+    limits: Sequence[int],
+    temperature: float,
+    seed: int,
+    entropy: bool = False,
+    rows: int = 512,
+    ends: Sequence[int] | None = None,
+) -> list[list[Generated]]:
+    """Sample `repeats` continuations of each prompt.
+
+    A row's draws depend on the seed and its place alone, not on how rows are batched.
+
+    Args:
+        policy: The model.
+        prompts: P lists of ids.
+        repeats: K.
+        limits: P most tokens of a continuation.
+        temperature: 0 takes the most probable token.
+        seed: Of the draws.
+        entropy: Record entropies.
+        rows: Most rows decoded at once.
+        ends: Ids that end a continuation; None takes the tokenizer's.
+
+    Returns:
+        P lists of K continuations.
+    """
+    policy.model.eval()
+    end_ids = torch.tensor(list(policy.chat.ends if ends is None else ends), device=policy.device)
+    order = sorted(range(len(prompts)), key=lambda index: (len(prompts[index]), index))
+    found: list[list[Generated]] = [[] for _ in prompts]
+    at_once = max(rows // repeats, 1)
+    for start in range(0, len(order), at_once):
+        chunk = order[start : start + at_once]
+        longest = [max(limits[index], 1) for index in chunk]
+        uniforms = torch.zeros((len(chunk), repeats, max(longest)))
+        for place, (index, limit) in enumerate(zip(chunk, longest, strict=True)):
+            generator = torch.Generator().manual_seed((seed * 1_000_003 + index) % (2**63))
+            uniforms[place, :, :limit] = torch.rand((repeats, limit), generator=generator)
+        rolled = _decode(
+            policy,
+            [prompts[index] for index in chunk],
+            repeats,
+            torch.tensor(longest).repeat_interleave(repeats),
+            temperature,
+            uniforms.flatten(0, 1).to(policy.device),
+            entropy,
+            end_ids,
+        )
+        for place, index in enumerate(chunk):
+            found[index] = rolled[place * repeats : (place + 1) * repeats]
+    return found
+
+
+def _decode(
+    policy: Policy,
+    prompts: list[Sequence[int]],
+    repeats: int,
+    limits_B: Tensor,
+    temperature: float,
+    uniform_BT: Tensor,
+    entropy: bool,
+    end_ids: Tensor,
+) -> list[Generated]:
+    device = policy.device
+    ids_PL, valid_PL = pad_left(prompts, policy.chat.pad, device)
+    length_P = valid_PL.sum(1)
+    positions_PL = (valid_PL.long().cumsum(1) - 1).clamp_(min=0)
+    cache = new_cache(policy)
+    logits_PV = policy.forward(ids_PL, valid_PL, positions_PL, cache=cache, keep=1)[:, -1]
+
+    member_B = torch.arange(len(prompts), device=device).repeat_interleave(repeats)
+    batch, width = uniform_BT.shape
+    cache = repeat_cache(policy, cache, member_B, room=width)
+    logits_BV = logits_PV[member_B]
+    limits_B = limits_B.to(device)
+    valid_BK = torch.cat(
+        [valid_PL[member_B], torch.ones((batch, width), dtype=torch.bool, device=device)], dim=1
+    )
+    prompt_width = ids_PL.shape[1]
+    next_B = length_P[member_B]
+    ids_BT = torch.zeros((batch, width), dtype=torch.long, device=device)
+    logp_BT = torch.zeros((batch, width), device=device)
+    entropy_BT = torch.zeros((batch, width if entropy else 0), device=device)
+    count_B = torch.zeros(batch, dtype=torch.long, device=device)
+    ended_B = torch.zeros(batch, dtype=torch.bool, device=device)
+    active_A = torch.arange(batch, device=device)
+    running_A = torch.ones(batch, dtype=torch.bool, device=device)
+
+    for position in range(width):
+        logprobs_AV = torch.log_softmax(
+            logits_BV if temperature in (0.0, 1.0) else logits_BV / temperature, -1
+        )
+        if temperature == 0.0:
+            token_A = logprobs_AV.argmax(-1)
+        else:
+            token_A = draw(logprobs_AV.exp(), uniform_BT[active_A, position])
+        rows_A = active_A[running_A]
+        ids_BT[rows_A, position] = token_A[running_A]
+        chosen_A = logprobs_AV.gather(1, token_A[:, None])[:, 0]
+        logp_BT[rows_A, position] = chosen_A[running_A]
+        if entropy:
+            entropy_A = -(logprobs_AV.exp() * logprobs_AV.nan_to_num(neginf=0.0)).sum(-1)
+            entropy_BT[rows_A, position] = entropy_A[running_A]
+        count_B[rows_A] += 1
+        ended_A = torch.isin(token_A, end_ids)
+        ended_B[rows_A] |= ended_A[running_A]
+        running_A = running_A & ~ended_A & (limits_B[active_A] > position + 1)
+        alive = int(running_A.sum())
+        if alive == 0 or position + 1 == width:
+            break
+        if running_A.numel() - alive >= _COMPACT_SHARE * running_A.numel():
+            kept_A = torch.nonzero(running_A)[:, 0]
+            cache.batch_select_indices(kept_A)
+            active_A, token_A, running_A = active_A[kept_A], token_A[kept_A], running_A[kept_A]
+            valid_BK, next_B = valid_BK[kept_A], next_B[kept_A]
+        logits_BV = policy.forward(
+            token_A[:, None],
+            valid_BK[:, : prompt_width + position + 1],
+            (next_B + position)[:, None],
+            cache=cache,
+            keep=1,
+        )[:, -1]
+
+    counts, ended = count_B.tolist(), ended_B.tolist()
+    ids, logp, entropies = ids_BT.tolist(), logp_BT.tolist(), entropy_BT.tolist()
+    return [
+        Generated(
+            ids=ids[row][: counts[row]],
+            logp=logp[row][: counts[row]],
+            entropy=entropies[row][: counts[row]],
+            ended=ended[row],
+        )
+        for row in range(batch)
+    ]

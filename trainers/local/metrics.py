@@ -1,0 +1,136 @@
+"""Metrics: one JSON line a step, and TensorBoard or Weights & Biases where asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from planarena.errors import UserError
+from planarena.trainers.config import LogConfig
+from planarena.trainers.update import Sample
+
+__all__ = ["MetricsLog", "read_metrics", "rollout_metrics"]
+
+
+class MetricsLog:
+    """Writes metrics.jsonl of a run; a resumed run continues where its checkpoint stands.
+
+    Args:
+        root: Of the run.
+        config: Further places.
+        step: Lines of later steps are removed: they are made again.
+        settings: The whole configuration, for Weights & Biases.
+    """
+
+    def __init__(self, root: Path, config: LogConfig, *, step: int, settings: Mapping[str, Any]) -> None:
+        self.path = root / "metrics.jsonl"
+        kept = (
+            [line for line in read_metrics(self.path) if line["step"] <= step] if self.path.is_file() else []
+        )
+        temporary = root / ".metrics.jsonl.tmp"
+        temporary.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
+        temporary.replace(self.path)
+        self._file = self.path.open("ab")
+        self._board: Any = None
+        self._wandb: Any = None
+        if config.tensorboard:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError as error:
+                raise _absent("tensorboard", "log.tensorboard") from error
+            self._board = SummaryWriter(str(root / "tensorboard"), purge_step=step + 1)
+        if config.wandb:
+            try:
+                import wandb
+            except ImportError as error:
+                raise _absent("wandb", "log.wandb") from error
+            self._wandb = wandb.init(
+                project=config.wandb, dir=str(root), config=dict(settings), name=root.name, resume="allow"
+            )
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Write the metrics of one step."""
+        self._file.write(msgspec.json.encode({key: _json(value) for key, value in line.items()}) + b"\n")
+        self._file.flush()
+        numbers = {key: value for key, value in line.items() if isinstance(value, int | float)}
+        if self._board is not None:
+            for key, value in numbers.items():
+                self._board.add_scalar(key, value, line["step"])
+        if self._wandb is not None:
+            self._wandb.log(numbers, step=int(line["step"]))
+
+    def close(self) -> None:
+        """Flush and close everything."""
+        self._file.close()
+        if self._board is not None:
+            self._board.close()
+        if self._wandb is not None:
+            self._wandb.finish()
+
+
+def _absent(package: str, option: str) -> UserError:
+    return UserError(
+        f"{package} is not installed", where=option, fix=f"install {package}, or leave {option} out"
+    )
+
+
+def _json(value: Any) -> Any:
+    # JSON has no NaN; what could not be measured is null.
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a metrics.jsonl; a last line cut short by a kill is left out."""
+    lines = []
+    for raw in path.read_bytes().splitlines():
+        try:
+            line = msgspec.json.decode(raw)
+        except msgspec.DecodeError:
+            continue
+        if isinstance(line, dict) and isinstance(line.get("step"), int):
+            lines.append(line)
+    return lines
+
+
+def rollout_metrics(samples: Sequence[Sample]) -> dict[str, float]:
+    """Return what to watch of a rollout batch; demonstrations in the groups do not count.
+
+    `policy/entropy` is the mean of -log pi at the sampled tokens, an unbiased estimate of the entropy that costs
+    nothing; an algorithm that needs the entropy itself gives its exact mean.
+    """
+    own = [sample for sample in samples if not sample.is_demo]
+    if not own:
+        return {}
+    tokens = sum(sum(sample.mask) for sample in own)
+    exact = all(sample.entropy for sample in own)
+    source = (sample.entropy if exact else [-value for value in sample.logp] for sample in own)
+    found = {
+        "reward/mean": mean(sample.reward for sample in own),
+        "reward/success": mean(sample.success for sample in own),
+        "length/mean": tokens / len(own),
+        "length/truncated": mean(float(sample.truncated) for sample in own),
+        "policy/entropy": sum(
+            value * flag
+            for values, sample in zip(source, own, strict=True)
+            for value, flag in zip(values, sample.mask, strict=True)
+        )
+        / max(tokens, 1),
+        "rollout/rows": float(len(own)),
+        "rollout/tokens": float(tokens),
+    }
+    names = sorted({name for sample in own for name in sample.parts})
+    found |= {f"reward/{name}": mean(sample.parts.get(name, 0.0) for sample in own) for name in names}
+    judged = [sample.reason for sample in own if math.isfinite(sample.reason)]
+    if judged:
+        found["reward/reasoning"] = mean(judged)
+    return found
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean of the finite values, NaN without any."""
+    finite = [value for value in values if math.isfinite(value)]
+    return math.fsum(finite) / len(finite) if finite else float("nan")

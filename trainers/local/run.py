@@ -1,0 +1,152 @@
+"""The folder of a training run: what it was told, what it became, and whether it may go on."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from planarena.errors import RunError, UserError
+from planarena.trainers.config import TrainConfig
+from planarena.trainers.local.save import write_json
+
+__all__ = ["RunFolder"]
+
+_FORMAT = 1
+_PACKAGES = ("planarena", "torch", "transformers", "peft", "safetensors", "tokenizers", "numpy")
+_OURS = (
+    "run.json",
+    "config.yaml",
+    "metrics.jsonl",
+    "samples.jsonl",
+    "plot.png",
+    "checkpoints",
+    "start",
+    "tensorboard",
+)
+
+
+class RunFolder:
+    """OUT: config.yaml, metrics.jsonl, samples.jsonl, plot.png, run.json, start/, checkpoints/.
+
+    Args:
+        config: Complete.
+        fresh: Throw an earlier run away.
+
+    Attributes:
+        path: The folder.
+        info: What run.json holds.
+        finished: An earlier command finished this very run.
+
+    Raises:
+        UserError: No folder given, or one that holds something else.
+        RunError: It holds a run of another configuration.
+    """
+
+    def __init__(self, config: TrainConfig, *, fresh: bool = False) -> None:
+        if not config.out:
+            raise UserError("no folder for the run is given", where="--out", fix="write --out DIR")
+        self.config = config
+        self.path = Path(config.out)
+        self.info: dict[str, Any] = {}
+        if self.path.exists() and not self.path.is_dir():
+            raise UserError("is no folder", where=str(self.path), fix="choose another --out")
+        stored = self.path / "run.json"
+        if stored.is_file():
+            self.info = self._read(stored)
+            if fresh:
+                self._clear()
+            elif self.info.get("config") != config.identity():
+                raise RunError(
+                    f"holds another training run ({_difference(self.info.get('config'), config.identity())})",
+                    where=str(self.path),
+                    fix="repeat its settings to go on with it, choose another --out, or give --fresh",
+                )
+        elif self.path.is_dir() and any(self.path.iterdir()) and not fresh:
+            raise UserError(
+                "is not empty and holds no training run",
+                where=str(self.path),
+                fix="choose another --out",
+            )
+        self.finished = self.info.get("status") == "finished"
+        self.path.mkdir(parents=True, exist_ok=True)
+        if not self.info:
+            self.info = {
+                "format_version": _FORMAT,
+                "kind": "training",
+                "config": config.identity(),
+                "seed": config.seed,
+                "versions": _versions(),
+            }
+            self._save("prepared")
+        (self.path / "config.yaml").write_bytes(msgspec.yaml.encode(config))
+
+    def begin(self, **facts: Any) -> None:
+        """Note what the run found: device, threads, rows."""
+        self.info |= facts
+        self._save("running")
+
+    def finish(self, **facts: Any) -> dict[str, Any]:
+        """Note the end and return all that is known."""
+        self.info |= facts
+        self.info["finished_at"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._save("finished")
+        return self.info
+
+    def write_samples(self, step: int, samples: list[dict[str, Any]]) -> None:
+        """Append outputs of a validation."""
+        with (self.path / "samples.jsonl").open("ab") as handle:
+            for sample in samples:
+                handle.write(msgspec.json.encode({"step": step, **sample}) + b"\n")
+
+    def _save(self, status: str) -> None:
+        self.info["status"] = status
+        write_json(self.path / "run.json", self.info)
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            info = msgspec.json.decode(path.read_bytes())
+        except msgspec.DecodeError as error:
+            raise RunError(
+                "run.json is damaged", where=str(path), fix="choose another --out, or give --fresh"
+            ) from error
+        if not isinstance(info, dict) or info.get("kind") != "training":
+            raise RunError("is no training run", where=str(self.path), fix="choose another --out")
+        if info.get("format_version") != _FORMAT:
+            raise RunError(
+                f"is a training run of format {info.get('format_version')}",
+                where=str(self.path),
+                fix="choose another --out",
+            )
+        return info
+
+    def _clear(self) -> None:
+        for name in _OURS:
+            path = self.path / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        self.info = {}
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _difference(old: Any, new: Any, prefix: str = "") -> str:
+    """Name the first setting that differs."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            if old.get(key) != new.get(key):
+                return _difference(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key)
+    return f"{prefix}: {old!r} there, {new!r} here"

@@ -1,0 +1,210 @@
+"""Checkpoints: safetensors that transformers loads, written whole or not at all, the best one kept."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor
+
+from planarena.errors import PlanArenaError, RunError
+from planarena.trainers.local.model import Policy, quiet_transformers
+
+__all__ = ["CheckpointState", "Checkpoints", "write_json"]
+
+
+class CheckpointState(msgspec.Struct, kw_only=True):
+    """What continues a run besides weights and moments.
+
+    Attributes:
+        step: Optimiser steps done.
+        orders: Indices taken of each order of rows.
+        batches: Rollout batches drawn; with the seed it fixes every draw.
+        algorithm: `Algorithm.state_dict()`.
+        optimiser: Counts of skipped steps.
+        flat: Batches in a row whose rewards were all equal.
+        since_sync: Updates since the rollout policy took the weights.
+        best: Step and value of the best validation, or None.
+        counters: Totals for run.json.
+    """
+
+    step: int
+    orders: dict[str, int]
+    batches: int = 0
+    algorithm: dict[str, Any] = {}
+    optimiser: dict[str, int] = {}
+    flat: int = 0
+    since_sync: int = 0
+    best: tuple[int, float, float] | None = None
+    counters: dict[str, float] = {}
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    temporary.replace(path)
+
+
+class Checkpoints:
+    """The folder `checkpoints` of a run.
+
+    Args:
+        root: Of the run.
+        keep: Newest checkpoints kept besides the best.
+    """
+
+    def __init__(self, root: Path, keep: int) -> None:
+        self.folder = root / "checkpoints"
+        self.keep = keep
+
+    def steps(self) -> list[int]:
+        """Return the steps of whole checkpoints, oldest first."""
+        found = []
+        for path in self.folder.glob("step_*"):
+            number = path.name.removeprefix("step_")
+            if number.isdigit() and (path / "state.json").is_file():
+                found.append(int(number))
+        return sorted(found)
+
+    def path(self, step: int) -> Path:
+        """Return the folder of a checkpoint."""
+        return self.folder / f"step_{step}"
+
+    def last_good(self) -> str:
+        """Name the newest checkpoint, for messages."""
+        steps = self.steps()
+        return str(self.path(steps[-1])) if steps else "none yet"
+
+    def save(
+        self,
+        policy: Policy,
+        state: CheckpointState,
+        moments: dict[str, Tensor],
+        rollout: Policy | None = None,
+    ) -> Path:
+        """Write a checkpoint and remove old ones.
+
+        Args:
+            policy: The trained policy.
+            state: Everything small.
+            moments: Of the optimiser.
+            rollout: The sampled policy, where it is not the trained one.
+
+        Raises:
+            PlanArenaError: The disk is full or refuses; earlier checkpoints are as they were.
+        """
+        target = self.path(state.step)
+        temporary = self.folder / f".step_{state.step}.tmp"
+        try:
+            shutil.rmtree(temporary, ignore_errors=True)
+            temporary.mkdir(parents=True)
+            save_model(policy, temporary)
+            _save_tensors(moments, temporary / "optimiser.safetensors")
+            if rollout is not None:
+                weights = {
+                    name: value for name, value in rollout.model.named_parameters() if _moves(policy, name)
+                }
+                _save_tensors(weights, temporary / "rollout.safetensors")
+            # Last, so that its presence means that all is there.
+            write_json(temporary / "state.json", state)
+            _sync(temporary)
+            shutil.rmtree(target, ignore_errors=True)
+            temporary.replace(target)
+        except Exception as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            if not _is_storage(error):
+                raise
+            raise PlanArenaError(
+                f"{target}: the checkpoint cannot be written: {_reason(error)}\n"
+                f"  fix: free some space and run the same command again; the last good checkpoint is {self.last_good()}"
+            ) from error
+        self._prune(state)
+        return target
+
+    def load(self, step: int) -> tuple[CheckpointState, dict[str, Tensor], dict[str, Tensor] | None]:
+        """Return state, moments and, where it differs, the rollout policy's weights.
+
+        Raises:
+            RunError: The checkpoint is damaged.
+        """
+        from safetensors.torch import load_file
+
+        folder = self.path(step)
+        try:
+            state = msgspec.json.decode((folder / "state.json").read_bytes(), type=CheckpointState)
+            moments = load_file(folder / "optimiser.safetensors")
+            rollout = folder / "rollout.safetensors"
+            return state, moments, load_file(rollout) if rollout.is_file() else None
+        except Exception as error:
+            raise RunError(
+                f"the checkpoint is damaged: {_reason(error)}",
+                where=str(folder),
+                fix="remove this checkpoint to go on from the one before it, or start with --fresh",
+            ) from error
+
+    def mark_best(self, step: int) -> None:
+        """Point `best` to a checkpoint."""
+        link = self.folder / "best"
+        temporary = self.folder / ".best.tmp"
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(f"step_{step}")
+        temporary.replace(link)
+
+    def _prune(self, state: CheckpointState) -> None:
+        best = None if state.best is None else state.best[0]
+        kept = self.steps()[-self.keep :]
+        for step in self.steps():
+            if step not in kept and step != best:
+                shutil.rmtree(self.path(step), ignore_errors=True)
+
+
+def save_model(policy: Policy, folder: Path) -> None:
+    """Write weights and tokenizer as transformers (and peft) load them."""
+    with quiet_transformers():
+        policy.model.save_pretrained(folder)
+    policy.chat.tokenizer.save_pretrained(folder)
+
+
+def _moves(policy: Policy, name: str) -> bool:
+    return not policy.lora or "lora_" in name
+
+
+def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, path)
+
+
+def restore_weights(policy: Policy, weights: dict[str, Tensor]) -> None:
+    """Copy stored weights into a policy."""
+    parameters = dict(policy.model.named_parameters())
+    with torch.no_grad():
+        for name, value in weights.items():
+            parameters[name].copy_(value.to(parameters[name].device))
+
+
+def _sync(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_file():
+            with path.open("rb") as handle:
+                os.fsync(handle.fileno())
+
+
+def _is_storage(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return True
+    # safetensors wraps the operating system's error in its own.
+    text = str(error).lower()
+    return "no space" in text or "i/o error" in text or "os error" in text
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "no space is left on the device"
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,200 @@
+"""Text to tokens: chat messages through a tokenizer's template, and the tokenizer of `--model tiny`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from planarena.errors import UserError
+from planarena.formats import decode_with_offsets
+
+__all__ = ["ChatTokenizer", "train_tokenizer"]
+
+_PAD, _END = "<|pad|>", "<|end|>"
+_ROLES = ("system", "user", "assistant", "tool")
+
+# Words, single digits, single spaces and runs of signs never merge, so a value is cut the same way in a question
+# and inside JSON; that is what makes copying learnable.
+_PIECES = r"</?[a-z_]+>|\p{L}+(?:_\p{L}+)*_?|\p{N}|\s|[^\p{L}\p{N}\s]+(?: [^\p{L}\p{N}\s]+)*"
+_SIGNATURE = re.compile(r"^[a-z]\w*\([^()\n]*\)$", re.MULTILINE)
+_MOST_SIGNATURES = 512
+
+_TEMPLATE = (
+    "{%- for message in messages -%}"
+    "{{- '<|' + message['role'] + '|>' -}}"
+    "{%- if message['content'] -%}{{- message['content'] -}}{%- endif -%}"
+    "{%- if message['tool_calls'] -%}"
+    "{%- for call in message['tool_calls'] -%}"
+    "{{- '\\n<tool_call>' + (call['function'] | tojson) + '</tool_call>' -}}"
+    "{%- endfor -%}{%- endif -%}"
+    "{{- '<|end|>' -}}"
+    "{%- endfor -%}"
+    "{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}"
+)
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
+    """Train a byte-level tokenizer that loses nothing; it saves and loads as any fast tokenizer.
+
+    Tool signatures that stand on a line of their own become one token each.
+
+    Args:
+        texts: Prompts and targets of the run.
+        vocabulary: Most tokens, added tokens excluded; at least the 256 bytes are there.
+
+    Returns:
+        A `PreTrainedTokenizerFast` with a chat template.
+    """
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    texts = list(texts)
+    signatures: dict[str, None] = {}
+    for text in texts:
+        for match in _SIGNATURE.finditer(text):
+            if len(signatures) < _MOST_SIGNATURES:
+                signatures.setdefault(match[0])
+    tokenizer = Tokenizer(models.BPE(unk_token=None))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=max(vocabulary, 300),
+        min_frequency=2,
+        show_progress=False,
+        special_tokens=[_PAD, _END, *(f"<|{role}|>" for role in _ROLES)],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in sorted(signatures)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=_PAD,
+        eos_token=_END,
+        chat_template=_TEMPLATE,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+class ChatTokenizer:
+    """A tokenizer as the engine uses it.
+
+    Args:
+        tokenizer: A transformers tokenizer.
+        where: Its folder, for messages.
+
+    Attributes:
+        tokenizer: The same.
+        ends: Ids that end a response.
+        end: The id that demonstrations end with.
+        pad: The id of padding.
+        special: Ids that give no text.
+
+    Raises:
+        UserError: It has no token that ends a sequence.
+    """
+
+    def __init__(self, tokenizer: Any, where: str = "") -> None:
+        self.tokenizer = tokenizer
+        if tokenizer.eos_token_id is None:
+            raise UserError(
+                "the tokenizer names no token that ends a sequence",
+                where=where,
+                fix="set eos_token in tokenizer_config.json",
+            )
+        self.end = int(tokenizer.eos_token_id)
+        ends = {self.end}
+        for text in ("<|im_end|>", "<|eot_id|>", "<end_of_turn>"):
+            found = tokenizer.get_vocab().get(text)
+            if found is not None:
+                ends.add(int(found))
+                # A chat model ends its turn with this one, whatever ends its documents.
+                self.end = int(found) if tokenizer.chat_template else self.end
+        self.ends = tuple(sorted(ends))
+        self.pad = self.end if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
+        self.special = frozenset(int(one) for one in tokenizer.all_special_ids) | ends
+
+    def prompt(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None = None
+    ) -> list[int]:
+        """Return the ids of a conversation up to the assistant's next message.
+
+        Args:
+            messages: Chat messages.
+            tools: In the OpenAI shape, where the template is to state them.
+        """
+        return self._encode(self.render(messages, tools=tools))
+
+    def render(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        open_turn: bool = True,
+    ) -> str:
+        """Return a conversation as text.
+
+        Raises:
+            UserError: The template refuses the messages.
+        """
+        if not self.tokenizer.chat_template:
+            lines = [f"{message['role']}: {message.get('content') or ''}" for message in messages]
+            return "\n\n".join([*lines, "assistant: "] if open_turn else lines)
+        try:
+            return str(
+                self.tokenizer.apply_chat_template(
+                    [dict(message) for message in messages],
+                    tools=list(tools) if tools else None,
+                    add_generation_prompt=open_turn,
+                    tokenize=False,
+                )
+            )
+        except Exception as error:  # templates raise errors of jinja's and of their own
+            raise UserError(
+                f"the chat template refuses the messages: {error}",
+                where="tokenizer",
+                fix="choose another `data.template` or format, or a model whose template takes these roles",
+            ) from error
+
+    def target(self, text: str) -> list[int]:
+        """Return the ids of a whole response, its end included."""
+        return [*self._encode(text), self.end]
+
+    def between(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Return the ids between the end token of a response and the next one.
+
+        Args:
+            messages: What comes between: tool results, a user's next turn.
+
+        Raises:
+            UserError: The template writes what stood before differently once more follows.
+        """
+        opening = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+        before = self.render(opening, open_turn=False)
+        whole = self.render([*opening, *messages])
+        if not whole.startswith(before):
+            raise UserError(
+                "the chat template rewrites earlier messages, so a dialogue cannot be continued token by token",
+                where="tokenizer",
+                fix="use `data.mode: steps`, or a model whose template only appends",
+            )
+        end = self.tokenizer.convert_ids_to_tokens(self.end)
+        place = before.rfind(end)
+        tail = before[place + len(end) :] if place >= 0 else ""
+        return self._encode(tail + whole[len(before) :])
+
+    def text(self, ids: Sequence[int]) -> tuple[str, list[tuple[int, int]]]:
+        """Return sampled ids as text without special tokens, and the characters of each id."""
+        return decode_with_offsets(self._decode, ids, self.special)
+
+    def _decode(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+    def _encode(self, text: str) -> list[int]:
+        # The template has written every special token that belongs there.
+        return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])

@@ -1,0 +1,133 @@
+"""`train(config)`: one verb for both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from planarena.errors import UserError
+from planarena.trainers.config import TrainConfig, complete
+
+if TYPE_CHECKING:
+    from planarena.trainers.types import Algorithm
+
+__all__ = ["TrainResult", "build_algorithm", "train"]
+
+
+class TrainResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run became.
+
+    Attributes:
+        out: Its folder.
+        steps: Optimiser steps done.
+        checkpoint: The last checkpoint.
+        best: The checkpoint of the best validation; empty without one.
+        metrics: Of the last step.
+        info: What run.json holds.
+    """
+
+    out: str
+    steps: int
+    checkpoint: str
+    best: str
+    metrics: dict[str, Any]
+    info: dict[str, Any]
+
+
+def build_algorithm(config: TrainConfig) -> Algorithm:
+    """Return the algorithm of a configuration: its recipe's options, then the caller's.
+
+    Raises:
+        ConfigError: An unknown name or option (the nearest is named), or a value out of range.
+    """
+    from planarena.trainers import algorithms
+    from planarena.trainers.recipes import load_recipe, recipe_names
+
+    base: dict[str, Any] = {"algorithm": config.algorithm}
+    if config.algorithm in recipe_names():
+        base = dict(load_recipe(config.algorithm).algorithm)
+    elif config.algorithm not in algorithms.names():
+        algorithms.get(config.algorithm)
+    return algorithms.get(algorithms.build_config(_merged(base, config.options)))
+
+
+def _merged(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in top.items():
+        below = merged.get(key)
+        merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def train(
+    config: TrainConfig,
+    *,
+    show: Callable[[int, int, dict[str, Any]], None] | None = None,
+    say: Callable[[str], None] | None = None,
+    fresh: bool = False,
+) -> TrainResult:
+    """Train a policy; a run that was interrupted goes on where its last checkpoint stands.
+
+    Args:
+        config: What to do; open fields take the recipe's or the engine's values.
+        show: Told (steps done, steps, metrics) after each step.
+        say: Told what else happens, in words.
+        fresh: Throw an earlier run in the same folder away.
+
+    Raises:
+        UserError: Something that the caller can mend.
+        PlanArenaError: Out of memory, no space, updates that are not finite.
+    """
+    completed = complete(config)
+    algorithm = build_algorithm(completed)
+    if not completed.data.path:
+        raise UserError("no data is given", where="--data", fix="write --data RUN, a file or a folder")
+    if completed.engine == "verl":
+        return _train_on_verl(completed, show, say, fresh)
+    from planarena.trainers.local.engine import Engine
+    from planarena.trainers.local.metrics import read_metrics
+    from planarena.trainers.local.run import RunFolder
+    from planarena.trainers.local.save import Checkpoints
+
+    folder = RunFolder(completed, fresh=fresh)
+    if not folder.finished:
+        engine = Engine(completed, algorithm, folder, show=show or _ignore, say=say or _ignore)
+        engine.run()
+    checkpoints = Checkpoints(folder.path, completed.checkpoint.keep)
+    steps = checkpoints.steps()
+    lines = read_metrics(folder.path / "metrics.jsonl")
+    best = checkpoints.folder / "best"
+    return TrainResult(
+        out=str(folder.path),
+        steps=int(folder.info.get("steps_done", 0)),
+        checkpoint=str(checkpoints.path(steps[-1])) if steps else "",
+        best=str(best.resolve()) if best.exists() else "",
+        metrics=lines[-1] if lines else {},
+        info=folder.info,
+    )
+
+
+def _ignore(*_: Any) -> None:
+    """Show nothing."""
+
+
+def _train_on_verl(
+    config: TrainConfig,
+    show: Callable[[int, int, dict[str, Any]], None] | None,
+    say: Callable[[str], None] | None,
+    fresh: bool,
+) -> TrainResult:
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    if find_spec("planarena.trainers.verl") is None:
+        raise UserError(
+            "the verl engine is not part of this installation",
+            where="--engine verl",
+            fix="use --engine local",
+        )
+    launch = import_module("planarena.trainers.verl").launch
+    result: TrainResult = launch(config, show=show, say=say, fresh=fresh)
+    return result

@@ -207,22 +207,28 @@ class Planner:
         """Find or make a value of a type."""
         if depth < 0:
             return None
-        for number in reversed(range(len(self.steps))):
-            for offer in self.offers[self.steps[number].tool]:
-                if offer.semantic == semantic and scalar(self.steps[number].result, offer.path) is not None:
-                    return number, offer.pointer
+        known = [source for number in range(len(self.steps)) for source in self.sources(number, semantic)]
+        if known:
+            return self.rng.choice(known)
         makers = [
             tool for tool, found in self.offers.items() if any(offer.semantic == semantic for offer in found)
         ]
         self.rng.shuffle(makers)
         for tool in makers[:3]:
             number = self.make(tool, {}, depth)
-            if number is None:
-                continue
-            for offer in self.offers[tool]:
-                if offer.semantic == semantic and scalar(self.steps[number].result, offer.path) is not None:
-                    return number, offer.pointer
+            made = [] if number is None else self.sources(number, semantic)
+            if made:
+                return self.rng.choice(made)
         return None
+
+    def sources(self, number: int, semantic: str) -> list[tuple[int, str]]:
+        """Where a step's result holds values of a type."""
+        one = self.steps[number]
+        return [
+            (number, offer.pointer)
+            for offer in self.offers[one.tool]
+            if offer.semantic == semantic and scalar(one.result, offer.path) is not None
+        ]
 
     def cross(self, bridge: Bridge) -> bool:
         """Make the chain that ends with a bridge; False, and nothing done, where it does not work out."""
@@ -244,7 +250,7 @@ def chains_of(group: Combination, seed: int) -> dict[Bridge, list[Step]]:
     world, found = world_of(group, seed), {}
     start, digest = world.mark(), world.digest()
     for bridge in bridges_of(group.domains):
-        for attempt in range(2):
+        for attempt in range(8):
             planner = Planner(group.domains, world, Random(f"{seed} {bridge} {attempt}"))
             if planner.cross(bridge):
                 found[bridge] = planner.steps

@@ -231,9 +231,10 @@ class BankingScenario(Environment):
         yield {"payee": BOUND, "amount": amounts[1]}
         if "owed" in self.story:
             yield {"payee": self.story["owed"], "amount": BOUND, "reference": self.story["purpose"]}
+            yield {"payee": self.story["owed"], "amount": BOUND}
         else:
             yield {"payee": self.story["known"][1], "amount": BOUND, "reference": references[1]}
-        yield {"payee": BOUND, "amount": BOUND}
+            yield {"payee": BOUND, "amount": BOUND}
 
     @proposals("create_standing_order")
     def _propose_create_standing_order(self, rng: Random) -> Iterator[dict[str, Any]]:
@@ -261,7 +262,7 @@ class BankingScenario(Environment):
         for goal, amount in zip(self.story["goals"], rng.sample(range(25, 325, 25), 2), strict=True):
             yield {"goal": goal, "amount": float(amount)}
         if beside(self.story, "travel") or beside(self.story, "shopping"):
-            yield {"goal": self.story["goals"][1], "amount": BOUND}
+            yield {"goal": self.story["goals"][0], "amount": BOUND}
 
     @proposals("withdraw_from_goal")
     def _propose_withdraw_from_goal(self, rng: Random) -> Iterator[dict[str, Any]]:

@@ -71,7 +71,7 @@ class CalendarScenario(Environment):
                 "place": rng.choice(words["places"]),
                 "duration": rng.choice((30, 45, 60)),
                 "seats": rng.choice((3, 4, 5)),
-                **_joint_story(words, names, colleagues, shared, rng),
+                **_joint_story(words, names, colleagues, days, shared, rng),
             },
         )
 
@@ -93,13 +93,11 @@ class CalendarScenario(Environment):
     @proposals("list_events")
     def propose_days(self, _rng: Random) -> Proposals:
         """The next two days, and a day that an earlier result names."""
-        story = self.story
-        # At home in the morning it is today that counts.
-        yield {"date": self.now[:10] if beside(story, "smart_home") else story["days"][0]}
-        yield {"date": story["days"][1]}
+        days = self.story["days"]
+        yield {"date": days[0]}
+        if not beside(self.story, "smart_home"):  # at home in the morning only today counts
+            yield {"date": self.story.get("journey", days[1])}
         yield {"date": BOUND}
-        for day in story.get("journey", ()):
-            yield {"date": day}
 
     @proposals("get_event")
     def propose_looks(self, _rng: Random) -> Proposals:
@@ -121,10 +119,13 @@ class CalendarScenario(Environment):
         # Where another domain yields moments too, the title fits both a meeting and such a moment.
         title = story.get("joint_title") or story["titles"][0]
         yield {"title": title, "start": BOUND, "duration": duration}
-        start = self._free(rng, story["days"][3], duration)
+        day = story["days"][0 if beside(story, "smart_home") else 3]
+        start = self._free(rng, day, duration)
         yield {"title": story["titles"][1], "start": start, "duration": duration}
-        start = self._free(rng, story["days"][0], 60)
-        yield {"title": story["titles"][2], "start": start, "duration": 60, "place": story["place"]}
+        start, place = self._free(rng, story["days"][0], 60), story["place"]
+        if "journey" in story:
+            start, place = f"{story['journey']}T{rng.choice(('18:00', '18:30'))}", "the hotel lobby"
+        yield {"title": story["titles"][2], "start": start, "duration": 60, "place": place}
 
     @proposals("reschedule_event")
     def propose_moves(self, rng: Random) -> Proposals:
@@ -215,7 +216,7 @@ def _joint_events(words: Any, colleagues: Table, days: list[str], shared: Shared
 
 
 def _joint_story(
-    words: Any, names: list[str], colleagues: Table, shared: Shared | None, rng: Random
+    words: Any, names: list[str], colleagues: Table, days: list[str], shared: Shared | None, rng: Random
 ) -> dict[str, Any]:
     """Return what the story of a scenario of several domains adds; nothing for one of a single domain."""
     if shared is None:
@@ -223,10 +224,11 @@ def _joint_story(
     story, others = shared.get("story", {}), shared.get("beside", ())
     added = meet(shared, names[1:], {row["name"]: row["email"] for row in colleagues.values()})
     if "out" in story:
-        added["journey"] = [story["out"]]
-        added["joint_title"] = rng.choice(words["joint"]["titles"]["travel"]).format(city=story["there"])
+        added["journey"] = story["out"]
+        added["joint_title"] = rng.choice(words["joint"]["titles"]["travel"]).format(person=names[1])
     elif "smart_home" in others:
         added["joint_title"] = rng.choice(words["joint"]["titles"]["smart_home"])
+        added["days"] = days[:4]
     return added
 
 

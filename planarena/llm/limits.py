@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import suppress
 
 from planarena.llm.errors import CallFailedError, LLMError
 
 __all__ = ["Bucket", "Lane", "backoff"]
 
 # Small enough that 5 % hold over a few seconds, large enough that a late wake-up loses nothing.
-_BURST_SECONDS = 0.2
+_BURST_SECONDS = 0.1
 
 
 def backoff(attempt: int, jitter: random.Random, base: float = 0.5, most: float = 30.0) -> float:
@@ -20,7 +21,7 @@ def backoff(attempt: int, jitter: random.Random, base: float = 0.5, most: float 
 
 
 class Bucket:
-    """A token bucket that holds a fifth of a second's worth: at most 1/300 above the limit in any minute.
+    """A token bucket that holds a tenth of a second's worth: at most 1/600 above the limit in any minute.
 
     A take larger than the bucket waits for a full bucket and leaves a debt, so the rate holds on average.
 
@@ -34,6 +35,7 @@ class Bucket:
         self.level = self.capacity
         self._stamp: float | None = None
         self._turn = asyncio.Lock()
+        self._returned = asyncio.Event()
 
     def _refill(self, now: float) -> None:
         if self._stamp is not None:
@@ -48,7 +50,9 @@ class Bucket:
         async with self._turn:
             self._refill(loop.time())
             while (lacking := min(amount, self.capacity) - self.level) > 1e-9:
-                await asyncio.sleep(lacking / self.rate)
+                self._returned.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._returned.wait(), lacking / self.rate)
                 self._refill(loop.time())
             self.level -= amount
 
@@ -56,6 +60,8 @@ class Bucket:
         """Take back (below 0: give back) what a call used beyond its estimate."""
         if self.rate:
             self.level -= amount
+            if amount < 0:
+                self._returned.set()
 
 
 class Lane:

@@ -40,6 +40,12 @@ class ModelInUse:
     def __init__(self, config: ModelConfig, lane: Lane) -> None:
         self.config, self.lane = config, lane
         self.answer_tokens = _EXPECTED_ANSWER
+        self._answers = 0
+
+    def learn(self, tokens: int) -> None:
+        """Take an answer's length into the expectation: the mean of the first twenty, then a moving one."""
+        self._answers += 1
+        self.answer_tokens += (tokens - self.answer_tokens) / min(self._answers, 20)
 
     def expected(self, request: Request) -> tuple[int, int]:
         """Return the tokens expected for prompt (four bytes each) and answer."""
@@ -322,7 +328,7 @@ class Payer:
     def _account(
         self, key: bytes, request: Request, model: ModelInUse, stored: Stored, sent: int, seconds: float
     ) -> None:
-        model.answer_tokens += 0.1 * (stored.completion_tokens - model.answer_tokens)
+        model.learn(stored.completion_tokens)
         kind = "empty" if stored.empty else "ok"
         if request.schema is not None and kind == "ok":
             kind = read_value(stored, request.schema).kind or "ok"

@@ -23,7 +23,7 @@ os.environ["OPENAI_API_KEY"] = "none"
 
 from planarena.llm import Answer, Gateway, ModelConfig, Request, SyncGateway
 
-CALLS = 512
+CALLS = 384
 ROUNDS = 3
 CACHED = 20_000
 MOST_RATIO = 1.3

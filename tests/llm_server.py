@@ -101,6 +101,7 @@ class Script:
         models: Names that are known; None knows all.
         most_faults: After so many faults a request is answered well.
         echo_key: Repeat the key in the text of every error, as careless servers do.
+        usage: Whether answers say how many tokens they took.
         takes_schema: Whether `response_format` is known; otherwise it is a bad request.
     """
 
@@ -114,6 +115,7 @@ class Script:
     models: frozenset[str] | None = None
     most_faults: int = 3
     echo_key: bool = False
+    usage: bool = True
     takes_schema: bool = True
 
     def draw(self, digest: str, asked: int) -> str:
@@ -284,6 +286,8 @@ class ScriptedServer:
                 "total_tokens": tokens + completion,
             },
         }
+        if not self.script.usage:
+            del answer["usage"]
         return json.dumps(answer).encode()
 
     async def _fail(self, request: web.Request, outcome: str, key: str) -> web.StreamResponse:

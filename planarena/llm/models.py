@@ -13,6 +13,7 @@ from planarena.errors import ConfigError
 
 __all__ = ["ModelConfig", "read_model"]
 
+_SECRET_OPTIONS = {"api_key", "authorization", "extra_headers", "headers", "aws_secret_access_key"}
 Structured = Literal["auto", "json_schema", "json_object", "prompt"]
 _NAMED = re.compile(r"(?P<name>[^@\s][^\s]*?)@(?P<url>https?://[^\s#]+)(?:#(?P<env>\S*))?\Z")
 _Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -52,6 +53,16 @@ class ModelConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     price: tuple[float, float] | None = None
     options: dict[str, Any] = {}
     answers_as: str = ""
+
+    def __post_init__(self) -> None:
+        _check_url(self.base_url, self.name)
+        # Configurations are written down with a run; a key must not be in them.
+        if found := sorted(_SECRET_OPTIONS & {option.lower() for option in self.options}):
+            raise ConfigError(
+                f"options hold {', '.join(found)}, which may carry a key",
+                where=self.name,
+                fix="name the environment variable that holds the key: key_env",
+            )
 
     @property
     def litellm_id(self) -> str:
@@ -105,13 +116,7 @@ def read_model(text: str) -> ModelConfig:
         if "@http" in text or any(letter.isspace() for letter in text):
             raise ConfigError(f"{_plain(text)!r} is no model", where="--model", fix=forms)
         return ModelConfig(name=text)
-    url = urlsplit(match["url"])
-    if url.username or url.password or url.query:
-        raise ConfigError(
-            "the URL holds a user, a password or a query, which would be written down with it",
-            where="--model",
-            fix="keep the key in an environment variable: MODEL@URL#KEY_VARIABLE",
-        )
+    _check_url(match["url"], "--model")
     name, base = match["name"], match["url"].rstrip("/")
     return ModelConfig(
         name=f"{name}@{base}",
@@ -119,6 +124,16 @@ def read_model(text: str) -> ModelConfig:
         base_url=base,
         key_env=match["env"] or "",
     )
+
+
+def _check_url(text: str, where: str) -> None:
+    url = urlsplit(text)
+    if url.username or url.password or url.query:
+        raise ConfigError(
+            "the URL holds a user, a password or a query, which would be written down with it",
+            where=where,
+            fix="keep the key in an environment variable: MODEL@URL#KEY_VARIABLE, or key_env",
+        )
 
 
 def _plain(text: str) -> str:

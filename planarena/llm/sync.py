@@ -19,6 +19,8 @@ from planarena.llm.request import Answer, CallRecord, Request
 __all__ = ["SyncGateway"]
 
 _T = TypeVar("_T")
+# Answers that the caller has not taken yet; more are not asked for.
+_MOST_UNREAD = 1024
 
 
 class SyncGateway:
@@ -71,6 +73,8 @@ class SyncGateway:
             try:
                 async for pair in self.gateway.map(requests, ahead=ahead):
                     done.put(pair)
+                    while done.qsize() > _MOST_UNREAD:
+                        await asyncio.sleep(0.005)
             finally:
                 done.put(None)
 

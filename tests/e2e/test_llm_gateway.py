@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -381,3 +382,35 @@ def test_the_facade_maps_lazily_and_may_be_left_early(server: ScriptedServer, tm
                 break
         assert read < 200
         assert gateway.complete(ask("after")).text
+
+
+def test_a_slow_reader_holds_the_asking_back(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planarena.llm.sync._MOST_UNREAD", 10)
+    read = 0
+
+    def many() -> Iterator[Request]:
+        nonlocal read
+        for i in range(200):
+            read += 1
+            yield ask(f"slow {i}")
+
+    with SyncGateway([model(server, concurrency=4)], cache=tmp_path / "c.sqlite") as gateway:
+        answers = gateway.map(many())
+        next(answers)
+        time.sleep(0.5)
+        # Ten unread, eight under way, and those that were done in between.
+        assert read <= 40
+        assert len(list(answers)) == 199
+
+
+def test_a_server_that_counts_no_tokens_is_counted_by_bytes(tmp_path: Path) -> None:
+    with (
+        ScriptedServer(Script(usage=False)) as server,
+        SyncGateway([model(server)], cache=tmp_path / "c.sqlite") as gateway,
+    ):
+        answer = gateway.complete(ask("word " * 100))
+    assert 100 <= answer.prompt_tokens <= 200
+    assert answer.completion_tokens > 0
+    assert gateway.spent.tokens == answer.prompt_tokens + answer.completion_tokens

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from planarena.errors import ConfigError
-from planarena.llm import Request, load_prompt, quote_data, read_model
+from planarena.llm import ModelConfig, Request, load_prompt, quote_data, read_model
 from planarena.llm.failures import Failure, classify, error_of, retry_after
 from planarena.llm.prompts import Prompt
 from planarena.llm.request import Answer, Stored, ToolCall
@@ -72,6 +72,20 @@ def test_other_names_are_refused_without_repeating_a_secret(text: str) -> None:
         read_model(text)
     assert "hunter2pass" not in str(caught.value)
     assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"options": {"api_key": "hunter2pass"}},
+        {"options": {"Extra_Headers": {"Authorization": "hunter2pass"}}},
+        {"base_url": "http://user:hunter2pass@host/v1"},
+    ],
+)
+def test_a_configuration_holds_no_key(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="key_env") as caught:
+        ModelConfig(name="m", **settings)
+    assert "hunter2pass" not in str(caught.value)
 
 
 def test_the_cache_tells_servers_and_samples_apart() -> None:

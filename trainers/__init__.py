@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planarena.trainers.algorithms import get, list_algorithms, names, preset_names
+    from planarena.trainers.config import TrainConfig
+    from planarena.trainers.launch import TrainResult, train
     from planarena.trainers.types import (
         Advantages,
         Algorithm,
@@ -27,20 +29,30 @@ __all__ = [
     "Needs",
     "RolloutBatch",
     "Step",
+    "TrainConfig",
+    "TrainResult",
     "get",
     "list_algorithms",
     "names",
     "preset_names",
+    "train",
 ]
 
-_REGISTRY = frozenset({"get", "list_algorithms", "names", "preset_names"})
+_HOMES = {
+    "TrainConfig": "config",
+    "TrainResult": "launch",
+    "get": "algorithms",
+    "list_algorithms": "algorithms",
+    "names": "algorithms",
+    "preset_names": "algorithms",
+    "train": "launch",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Lazy, because the algorithms import torch and rewards, a subpackage of this one, must not.
     if name in __all__:
-        module = "algorithms" if name in _REGISTRY else "types"
-        return getattr(import_module(f"planarena.trainers.{module}"), name)
+        return getattr(import_module(f"planarena.trainers.{_HOMES.get(name, 'types')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

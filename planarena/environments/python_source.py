@@ -10,7 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import planarena
 from planarena.environments.sandbox import Limits
 from planarena.environments.session_unit import SessionUnit, ToolHints, effect_named, salt_number
 from planarena.environments.session_world import Safety, failure, make_outcome
@@ -71,7 +70,7 @@ class PythonSession:
         self.file, self.module, root = _find(name)
         package = root / self.module.split(".", maxsplit=1)[0]
         shown = package if package.is_dir() else self.file
-        ours = Path(planarena.__file__).parent
+        ours = Path(__file__).parent.parent
         self.owner: object = None
         self._worker = Worker(
             _SERVICE,

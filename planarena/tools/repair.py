@@ -387,7 +387,7 @@ class Repairer:
             found["enum"] = values
 
     def _nulled(self, node: dict[Any, Any], found: dict[str, Any]) -> dict[str, Any]:
-        if not self._nullable or node.get("nullable") not in {True, "true"}:
+        if not self._nullable or node.get("nullable") not in (True, "true"):
             return found
         kind = found.get("type")
         if isinstance(kind, str) and kind != "null":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import jsonschema_rs
 
@@ -48,6 +49,7 @@ def check_schema(schema: Any, where: str) -> None:
         if isinstance(item, dict):
             if is_schema:
                 _check_references(item, where + pointer)
+                _check_targets(item, schema, where + pointer)
             for key, value in item.items():
                 # Under "properties" and the like the keys are names: there a "$ref" is a property.
                 names = is_schema and key in {
@@ -96,6 +98,24 @@ def _refuse_retrieval(uri: str) -> Any:
     raise LookupError(f"references are not fetched: {uri}")
 
 
+def _check_targets(item: dict[str, Any], root: Any, where: str) -> None:
+    """Refuse a pointer that leads nowhere: the fast path overlooks one that it never follows."""
+    target = item.get("$ref")
+    if not isinstance(target, str) or not target.startswith("#/"):
+        return
+    found = root
+    for word in unquote(target[2:]).split("/"):
+        word = word.replace("~1", "/").replace("~0", "~")
+        try:
+            found = found[int(word)] if isinstance(found, list) else found[word]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise SchemaError(
+                f"$ref points nowhere: {target[:120]!r}",
+                where=where,
+                fix="define it under $defs, or correct the name",
+            ) from None
+
+
 class SchemaValidator:
     """A compiled schema.
 
@@ -132,10 +152,13 @@ class SchemaValidator:
         if missing:
             # The commonest fault, worded as the reference words it and in its place, without the wait.
             return f"{min(map(repr, missing))} is a required property"
-        errors = sorted(
-            self.reference.iter_errors(instance),
-            key=lambda error: (list(map(str, error.absolute_path)), error.message),
-        )
+        try:
+            errors = sorted(
+                self.reference.iter_errors(instance),
+                key=lambda error: (list(map(str, error.absolute_path)), error.message),
+            )
+        except RecursionError:
+            return None if self.is_valid(instance) else "the schema refers to itself without end"
         if not errors:
             return None
         path = "/".join(map(str, errors[0].absolute_path))

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import orjson
 
-import planarena
 from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.responses import Response, read_responses
 from planarena.eval.results import SuiteResult
 from planarena.eval.statistics import paired_difference
 from planarena.eval.tables import item_means
+from planarena.version import __version__
 
 __all__ = ["FORMAT_VERSION", "Evaluation", "evaluate", "open_evaluation"]
 
@@ -95,7 +95,7 @@ def evaluate(config: EvalConfig, progress: Progress | None = None) -> Evaluation
     run = {
         "format_version": FORMAT_VERSION,
         "kind": "evaluation",
-        "planarena": planarena.__version__,
+        "planarena": __version__,
         "python": platform.python_version(),
         "config": msgspec.to_builtins(config),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begun)),

@@ -108,7 +108,7 @@ def _root(
 ) -> None:
     """Build, audit, train on and evaluate multi-step tool-use data."""
     if version:
-        from planarena import __version__
+        from planarena.version import __version__
 
         typer.echo(f"planarena {__version__}")
         raise typer.Exit

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from planarena import __version__
 from planarena.config import BuildConfig
 from planarena.export.card import render_card
 from planarena.records.run import Run
 from planarena.records.shards import write_durably
 from planarena.records.tables import FORMAT_VERSION
 from planarena.report.build_report import render_report
+from planarena.version import __version__
 
 __all__ = ["write_outputs"]
 

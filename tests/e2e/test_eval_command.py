@@ -218,7 +218,7 @@ def test_scoring_again_writes_the_same_bytes(questions: Path, tmp_path: Path) ->
         (["mmlu-pro", "--responses", "gold"], "questions are not shipped"),
         (["api-bank", "--responses", "gold"], "not shipped with planarena"),
         (["api-bank", "--responses", "gold", "--data", "api-bank"], "is not SUITE=PATH"),
-        (["api-bank", "--responses", "gold", "--data", "api-bank=/nonexistent"], "API-Bank samples"),
+        (["api-bank", "--responses", "gold", "--data", "api-bank=/nonexistent"], "there is no such file"),
         (["math", "--responses", "/nonexistent/file"], "there is no such file"),
         (["math", "--responses", "gold", "--limit", "0"], "0 is out of range"),
         (["math", "--responses", "gold", "--set", "extraktion=boxed"], "did you mean extraction"),

@@ -18,7 +18,8 @@ def test_export_says_what_it_wrote(
     assert main(["export", str(built_run.path), "--format", "openai", "--out", str(out), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["out"] == str(out)
-    assert sum(found["rows"].values()) == 60
+    counts = built_run.info["counts"]
+    assert sum(found["rows"].values()) == counts["gold"] + counts["no_call"]
     assert {path.stem for path in out.glob("*.jsonl")} == set(found["rows"])
     assert main(["export", str(built_run.path), "--format", "hf", "--out", str(out)]) == 0
     assert f"datasets.load_dataset('{out}')" in capsys.readouterr().out

@@ -340,7 +340,7 @@ def _execution(execution_id: str, observation: Observation | None, state: str) -
 
 
 def _write_info(out: Path, name: str, path: Path, options: ImportOptions, counts: dict[str, Any]) -> None:
-    from planarena import __version__
+    from planarena.version import __version__
 
     info = {
         "format_version": FORMAT_VERSION,

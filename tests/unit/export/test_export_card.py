@@ -49,11 +49,12 @@ def test_size_categories(number: int, name: str) -> None:
 def test_kinds_are_counted_apart_and_never_added_up(built_run: Run, tmp_path: Path) -> None:
     counts = built_run.info["counts"] | {
         "gold_kind": {"real": 41, "emulated": 19},
+        "contrastive_kind": {"real": 40, "emulated": 5},
         "executions": {"real": 77, "emulated": 33},
     }
     card = render_card(_changed(built_run, tmp_path / "run", counts=counts))
-    assert re.search(r"^\| real \| 41 \| 77 \|", card, re.MULTILINE)
-    assert re.search(r"^\| emulated \| 19 \| 33 \|", card, re.MULTILINE)
+    assert re.search(r"^\| real \| 41 \| 40 \| 77 \|", card, re.MULTILINE)
+    assert re.search(r"^\| emulated \| 19 \| 5 \| 33 \|", card, re.MULTILINE)
     assert "19 emulated and 41 real gold" in card
     assert "110" not in card  # 77 + 33
     assert "Emulated executions prove arguments" in card
@@ -117,4 +118,4 @@ def test_hostile_text_stays_text(hostile_run: Run) -> None:
     assert unescaped == []
     rows = [line for line in body.splitlines() if line.startswith("| ")]
     widths = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
-    assert widths == {3, 4, 6}  # no cell broke out of its row
+    assert widths == {3, 4, 7}  # no cell broke out of its row

@@ -64,6 +64,8 @@ def read_samples(path: Path) -> dict[str, list[tuple[str, list[dict[str, Any]]]]
     Raises:
         UserError: No such file, or not these samples.
     """
+    if not path.exists():
+        raise UserError("there is no such file or folder", where=str(path), fix="check the path")
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     found: dict[str, list[tuple[str, list[dict[str, Any]]]]] = {}
     for file in files:
@@ -73,10 +75,7 @@ def read_samples(path: Path) -> dict[str, list[tuple[str, list[dict[str, Any]]]]
             rows = json.loads(file.read_bytes())
             name = f"level-{level.group(1)}"
             found[name] = [
-                (
-                    str(row.get("id", f"{name}-{number}")),
-                    row["answer"] if isinstance(row["answer"], list) else [row["answer"]],
-                )
+                (str(row.get("id", f"{name}-{number}")), _gold_calls(row["answer"]))
                 for number, row in enumerate(rows)
             ]
         except OSError as error:
@@ -89,13 +88,28 @@ def read_samples(path: Path) -> dict[str, list[tuple[str, list[dict[str, Any]]]]
                 where=str(file),
                 fix="give the processed samples",
             ) from error
-    if not found:
+    keys = [key for rows in found.values() for key, _ in rows]
+    if len(set(keys)) < len(keys):
+        raise UserError(
+            "holds two samples of one id", where=str(path), fix="give each sample an id of its own"
+        )
+    if not keys:
         raise UserError(
             "holds no API-Bank samples",
             where=str(path),
             fix="give the folder of level-1, level-2 and level-3 files",
         )
     return dict(sorted(found.items()))
+
+
+def _gold_calls(answer: Any) -> list[dict[str, Any]]:
+    calls = answer if isinstance(answer, list) else [answer]
+    for call in calls:
+        if not isinstance(call["name"], str) or not isinstance(call["parameters"], dict):
+            raise TypeError("an answer is no call with a name and parameters")
+    if not calls:
+        raise ValueError("a sample without a call")
+    return calls
 
 
 def score(

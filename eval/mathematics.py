@@ -130,18 +130,27 @@ def _judge(key: str, category: str, gold: str, outputs: Mapping[str, list[Respon
 def _problems(path: Path) -> dict[str, list[tuple[str, str]]]:
     """By category (a row's own, else its file's name) the id and the answer of each problem."""
     found: dict[str, list[tuple[str, str]]] = {}
+    seen: set[str] = set()
     files = [path] if not path.is_dir() else sorted(file for file in path.iterdir() if file.is_file())
     for file in files:
         for number, (row, problem) in enumerate(read_rows(file)):
-            if row is None or problem or "answer" not in row:
+            answer: Any = None if row is None or problem else row.get("answer")
+            if row is None or not isinstance(answer, (str, int, float)) or isinstance(answer, bool):
                 raise UserError(
                     "holds a row without an answer",
                     where=f"{file}, row {number + 1}",
                     fix='{"id": ..., "answer": ...}',
                 )
             category = str(row.get("category", file.name.split(".")[0]))
-            answer: Any = row["answer"]
-            found.setdefault(category, []).append((str(row.get("id", f"{category}-{number}")), str(answer)))
+            key = str(row.get("id", f"{category}-{number}"))
+            if key in seen:
+                raise UserError(
+                    f"holds the problem {key!r} a second time",
+                    where=f"{file}, row {number + 1}",
+                    fix="give each problem an id of its own",
+                )
+            seen.add(key)
+            found.setdefault(category, []).append((key, str(answer)))
     if not found:
         raise UserError(
             "holds no problem", where=str(path), fix='give JSON lines of {"id": ..., "answer": ...}'

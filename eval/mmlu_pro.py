@@ -120,18 +120,22 @@ def _questions(
     suite: str, config: EvalConfig, responses: Responses | None
 ) -> tuple[dict[str, dict[str, Any]], str]:
     """The questions by id: from --data, else from the outputs' own rows, as MMLU-Pro's result files have them."""
+    found: dict[str, dict[str, Any]] = {}
     if suite in config.data:
-        rows = [
-            row for row, problem in read_rows(Path(config.data[suite])) if row is not None and not problem
-        ]
         revision = f"the questions of {config.data[suite]}"
-    elif responses is not None:
-        rows, revision = list(responses.rows.values()), "the questions of the outputs' file"
+        for number, (row, problem) in enumerate(read_rows(Path(config.data[suite]))):
+            key = None if row is None or problem else row.get("question_id", row.get("id"))
+            if row is None or key is None or str(key) in found or not _is_question(row):
+                raise UserError(
+                    "holds a row that is no question, or one twice",
+                    where=f"{config.data[suite]}, row {number + 1}",
+                    fix='{"question_id": ..., "options": [up to ten], "answer": "A", "category": ...}',
+                )
+            found[str(key)] = row
     else:
-        rows, revision = [], ""
-    found = {
-        str(row.get("question_id", row.get("id"))): row for row in rows if {"options", "answer"} <= row.keys()
-    }
+        revision = "the questions of the outputs' file"
+        rows = responses.rows if responses is not None else {}
+        found = {key: row for key, row in rows.items() if _is_question(row)}
     if not found:
         raise UserError(
             "MMLU-Pro's questions are not shipped with planarena, and the outputs do not carry them",
@@ -139,6 +143,13 @@ def _questions(
             fix="give them: --data mmlu-pro=FILE (JSON or JSON lines with question_id, options, answer, category)",
         )
     return found, revision
+
+
+def _is_question(row: dict[str, Any]) -> bool:
+    options, answer = row.get("options"), row.get("answer")
+    if not isinstance(options, list) or not isinstance(answer, str) or len(options) > len(LETTERS):
+        return False
+    return answer in LETTERS[: len(options)] and len(answer) == 1
 
 
 def _judge(

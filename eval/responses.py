@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +20,25 @@ import orjson
 
 from planarena.errors import UserError
 
-__all__ = ["Response", "Responses", "count_tokens", "read_responses", "read_rows"]
+__all__ = [
+    "MAX_DEPTH",
+    "Response",
+    "Responses",
+    "count_tokens",
+    "nests_deeper",
+    "read_responses",
+    "read_rows",
+]
 
 _ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".json.gz", ".zip")
 _ID = re.compile(r'"(?:id|question_id)"\s*:\s*(?:"([^"\\]{1,200})"|(\d{1,18}))')
+_KEYS = ("id", "question_id", "sample", "suite")
 _WORD = re.compile(r"\w+|[^\w\s]")
 _MAX_BYTES = 4 << 30
+# RuntimeError: an encrypted archive; NotImplementedError: a way of packing that Python does not know.
+_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
+# Deeper values would lean on the interpreter's stack wherever they are walked, compared or written.
+MAX_DEPTH = 100
 
 
 @dataclass(slots=True)
@@ -126,11 +141,11 @@ def _response(row: dict[str, Any], problem: str) -> Response:
 
 
 def _sum(value: Any) -> int | None:
-    """Token counts of turns come as lists of lists."""
+    """Token counts of turns come as lists of lists; what is no count is passed over."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, (int, float)):
-        return int(value)
+        return int(value) if math.isfinite(value) and 0 <= value <= _MAX_BYTES else None
     if isinstance(value, list):
         parts = [_sum(item) for item in value]
         return (
@@ -157,11 +172,31 @@ def read_rows(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
     for name, content in _contents(path):
         start = content[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
         if start.startswith(b"["):
-            yield from _list_rows(name, content)
+            yield from map(_bounded, _list_rows(name, content))
         else:
             for line in content.split(b"\n"):
                 if line.strip():
-                    yield _row(line)
+                    yield _bounded(_row(line))
+
+
+def _bounded(found: tuple[dict[str, Any] | None, str]) -> tuple[dict[str, Any] | None, str]:
+    row, problem = found
+    if row is None or not nests_deeper(row, MAX_DEPTH):
+        return row, problem
+    return {key: row[key] for key in _KEYS if isinstance(row.get(key), (str, int))}, "nested too deep"
+
+
+def nests_deeper(value: Any, limit: int) -> bool:
+    """Say whether lists and objects of a JSON value nest deeper than the limit, without recursion."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(limit):
+        level = [
+            item
+            for outer in level
+            for item in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(item, (dict, list))
+        ]
+    return bool(level)
 
 
 def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -190,7 +225,7 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
                     yield str(file), stream.read(_MAX_BYTES)
             else:
                 yield str(file), file.read_bytes()
-        except (OSError, EOFError, zipfile.BadZipFile) as error:
+        except _UNREADABLE as error:
             raise UserError(f"cannot be read: {error}", where=str(file), fix="check the file") from error
 
 

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from planarena.eval.responses import MAX_DEPTH, nests_deeper
+
 __all__ = ["all_tagged_calls", "tagged_calls"]
 
 _MAX_CHARACTERS = 1_000_000
@@ -65,6 +67,6 @@ def _calls_of(value: Any) -> list[dict[str, Any]]:
             arguments: Any = next(
                 (item[key] for key in ("arguments", "parameters", "params") if key in item), {}
             )
-            if isinstance(arguments, dict):
+            if isinstance(arguments, dict) and not nests_deeper(arguments, MAX_DEPTH):
                 calls.append({"name": item["name"], "arguments": arguments})
     return calls

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planarena.errors import UserError
-from planarena.eval.bfcl.categories import current_name
+from planarena.eval.bfcl.categories import COUNTS, current_name
 from planarena.eval.responses import read_rows
 from planarena.eval.tagged import all_tagged_calls
 
@@ -57,7 +57,7 @@ def read_questions(folder: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:
 
     Args:
         folder: Question files (`BFCL_v4_simple_python.json`, `gorilla_openfunctions_v1_test_simple.json`) and
-            a folder `possible_answer` with the same names.
+            a folder `possible_answer` with the same names. Categories that are not scored here are passed over.
 
     Returns:
         By category (id, {"question": ..., "answer": ...}) in the files' order.
@@ -65,18 +65,20 @@ def read_questions(folder: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     Raises:
         UserError: A folder without such files, or an item without an answer.
     """
+    if not folder.is_dir():
+        raise UserError("there is no such folder", where=str(folder), fix="check the path")
     found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
-        if (match := _FILE.search(file.name)) is None:
+    for file in sorted(folder.glob("*.json")):
+        match = _FILE.search(file.name)
+        category = current_name(match.group(1)) if match is not None else ""
+        if category not in COUNTS:
             continue
-        category = current_name(match.group(1))
         answers = {}
         if "relevance" not in category:
-            answers = {
-                row["id"]: row["ground_truth"] for row in _whole(folder / "possible_answer" / file.name)
-            }
+            listed = folder / "possible_answer" / file.name
+            answers = {row["id"]: row["ground_truth"] for row in _whole(listed, "id", "ground_truth")}
         items = []
-        for question in _whole(file):
+        for question in _whole(file, "id"):
             functions = question.get("function", [])
             question["function"] = [functions] if isinstance(functions, dict) else functions
             key = question["id"]
@@ -97,13 +99,12 @@ def read_questions(folder: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     return found
 
 
-def _whole(file: Path) -> list[dict[str, Any]]:
+def _whole(file: Path, *keys: str) -> list[dict[str, Any]]:
     rows = []
     for row, problem in read_rows(file):
-        if row is None or problem:
-            raise UserError(
-                f"holds a line that cannot be read ({problem})", where=str(file), fix="mend the file"
-            )
+        if row is None or problem or not row.keys() >= set(keys):
+            why = problem or f"it has no {' and '.join(keys)}"
+            raise UserError(f"holds a line that cannot be read ({why})", where=str(file), fix="mend the file")
         rows.append(row)
     return rows
 

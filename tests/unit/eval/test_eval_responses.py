@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planarena.errors import UserError
-from planarena.eval.responses import count_tokens, read_responses
+from planarena.eval.responses import count_tokens, nests_deeper, read_responses
 
 
 def write(path: Path, rows: list[object]) -> Path:
@@ -88,6 +88,84 @@ def test_damaged_lines_keep_their_item(tmp_path: Path) -> None:
         "nan": "",
     }
     assert found.unreadable == 1
+
+
+@pytest.mark.parametrize("depth", [150, 500, 1000])  # beyond 1,024 the parser itself refuses
+def test_values_that_nest_deep_cost_their_own_item(tmp_path: Path, depth: int) -> None:
+    lists, objects = "[" * depth + "]" * depth, '{"a": ' * depth + "1" + "}" * depth
+    rows = [
+        f'{{"id": "list", "sample": 0, "response": {lists}}}',
+        f'{{"id": "object", "response": {objects}}}',
+        f'{{"id": "tokens", "response": "x", "tokens": {lists}}}',
+        f'{{"id": {lists}, "response": "x"}}',
+        f'{{"id": "text", "response": {json.dumps(objects)}}}',
+    ]
+    path = tmp_path / "r.jsonl"
+    path.write_text("\n".join(rows))
+    found = read_responses(path, "math")
+    problems = {key: listed[0].problem for key, listed in found.by_id.items()}
+    deep = "nested too deep"
+    assert problems == {"list": deep, "object": deep, "tokens": deep, "text": ""}
+    assert found.unreadable == 1
+    path.write_text(f'[{{"id": "list", "response": {lists if depth < 500 else "[]"}}}]')
+    assert read_responses(path, "math").by_id["list"][0].problem == (deep if depth < 500 else "")
+
+
+def test_depth_is_counted_exactly() -> None:
+    value = json.loads('[{"a": [1, {}]}, "[[[[[["]')
+    assert [nests_deeper(value, limit) for limit in (3, 4)] == [True, False]
+    assert not nests_deeper("[", 0)
+    assert not nests_deeper(7, 0)
+
+
+def test_lengths_that_are_no_count_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    stated = [
+        "1e999",
+        "-Infinity",
+        "NaN",
+        "-5",
+        '"5"',
+        "true",
+        "null",
+        "{}",
+        "[]",
+        "[[NaN]]",
+        "[[7, -1], [2]]",
+    ]
+    path.write_text(
+        "\n".join(
+            f'{{"id": "{number}", "response": "one two", "tokens": {value}}}'
+            for number, value in enumerate(stated)
+        )
+    )
+    found = read_responses(path, "math").by_id
+    lengths = [(found[str(number)][0].tokens, found[str(number)][0].counted) for number in range(len(stated))]
+    assert lengths == [(2, False)] * 10 + [(9, True)]
+
+
+def test_damaged_archives_are_one_error(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "good.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.jsonl", "\n".join(f'{{"id": "{n}", "response": "{n * 7}"}}' for n in range(400)))
+    packed = (tmp_path / "good.zip").read_bytes()
+    entry = packed.rfind(b"PK\x01\x02")
+    folded = bytearray(gzip.compress(b'{"id": "a", "response": "x"}' * 100))
+    folded[14:18] = b"\xff" * 4
+    damaged = {
+        "torn.zip": packed[:60] + b"\xff" * 60 + packed[120:],
+        "locked.zip": packed[:6] + b"\x01" + packed[7 : entry + 8] + b"\x01" + packed[entry + 9 :],
+        "packed-otherwise.zip": packed[:8]
+        + b"\x63"
+        + packed[9 : entry + 10]
+        + b"\x63"
+        + packed[entry + 11 :],
+        "torn.jsonl.gz": bytes(folded),
+        "cut.jsonl.gz": gzip.compress(b'{"id": "a", "response": "x"}' * 100)[:-12],
+    }
+    for name, content in damaged.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UserError, match="cannot be read"):
+            read_responses(tmp_path / name, "math")
 
 
 def test_what_cannot_be_read_at_all_is_one_error(tmp_path: Path) -> None:

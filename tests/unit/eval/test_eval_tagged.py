@@ -87,3 +87,11 @@ def test_tagged_text_becomes_function_calls_at_any_depth() -> None:
     assert to_structure({"name": "f", "arguments": {"x": 1}}, "simple_python", "json") == {"f": '{"x": 1}'}
     assert to_structure("[f(x=1)]", "simple_python", "text") == "[f(x=1)]"
     assert to_structure("Paris", "memory_kv", "text") == [["Paris"]]
+
+
+@pytest.mark.parametrize("depth", [150, 900])
+def test_a_call_that_nests_deep_is_no_call(depth: int) -> None:
+    arguments = '{"a": ' * depth + "1" + "}" * depth
+    text = f'<tool_call>\n{{"name": "Add", "arguments": {arguments}}}\n{call("Add", a=1)}\n</tool_call>'
+    assert match(text, GOLD) == (True, True, "")
+    assert to_structure(text, "simple_python", "json") == [{"Add": '{"a": 1}'}]

@@ -236,14 +236,14 @@ def test_a_trajectory_reads_step_by_step_and_nothing_scrolls_sideways(browser, p
     fits = [
         one
         for one in joined.values()
-        if one.actions
-        and one.responses[-1] in told
-        and all(each.tool.wire_name in told for each in one.actions)
+        if one.responses[-1] in told and all(each.tool.wire_name in told for each in one.actions)
     ]
-    assert fits
+    assert fits, told
     for one in fits:
-        assert told.index(one.actions[0].tool.wire_name) < told.index(one.responses[-1])
-        assert "Arguments" in told and "Observation" in told
+        for action in one.actions[:1]:  # a task may need no call at all
+            assert (
+                told.index(action.tool.wire_name) < told.index("Observation") < told.index(one.responses[-1])
+            )
     for width in (1440, 1100):
         browser._post("/window/rect", {"width": width, "height": 900})
         sizes = browser.until(

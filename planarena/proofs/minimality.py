@@ -1,7 +1,7 @@
 """Minimality by drop-one replay with bindings (paper 000 Eq. 5).
 
 A consumer of the dropped step fails unless the value is known from elsewhere: told by the user (a literal of
-the task), in the context, or shown by another step that still runs. If the goal still holds without a step, the
+the task), in the context, or shown by another step that ran all the same. If the goal still holds without a step, the
 task is not minimal: setting a limit twice and taking the card's id from the first setting does not make the
 first one needed when the account showed the id before.
 
@@ -17,7 +17,7 @@ from typing import Any
 from planarena.environments.world import Outcome
 from planarena.episodes import Episode, Goal, reached
 from planarena.records.canonical import canonical_bytes
-from planarena.tasks.atoms import Call, resolve
+from planarena.tasks.atoms import Binding, Call, resolve
 
 __all__ = ["find_superfluous", "known_values"]
 
@@ -60,13 +60,18 @@ def find_superfluous(
     for dropped in range(len(program)):
         mark = backend.mark()
         observed = list(done)
-        lost = {dropped}  # steps whose results hang on the dropped one
+        missing = {dropped}  # steps that showed nothing: the dropped one, and those that failed without it
         for step in range(dropped + 1, len(program)):
-            if any(binding.source in lost for binding in program[step].bound):
-                lost.add(step)
-                # A consumer may still know the value itself; all else of the dropped result stays unknown.
-                episode.results[dropped] = _known_part(program, step, dropped, known, results, lost)
-            observed.append((program[step].tool, episode.perform(step)))
+            gone = [binding for binding in program[step].bound if binding.source in missing]
+            if gone:
+                shown = known.union(*(_scalars(outcome.result) for _, outcome in observed))
+                for source in {binding.source for binding in gone}:
+                    # A consumer may still know the value itself; all else of the missing result stays unknown.
+                    episode.results[source] = _known_part(gone, source, results[source], shown)
+            outcome = episode.perform(step)
+            if outcome.status != "ok":
+                missing.add(step)
+            observed.append((program[step].tool, outcome))
         if reached(goal, backend.digest(), observed):
             superfluous = dropped
             break
@@ -77,28 +82,14 @@ def find_superfluous(
     return superfluous
 
 
-def _known_part(
-    program: Sequence[Call],
-    step: int,
-    dropped: int,
-    known: frozenset[bytes],
-    results: Sequence[Any],
-    lost: set[int],
-) -> Any:
-    """Return a result that holds only those of the dropped step's values that `step` binds and could know."""
+def _known_part(gone: Sequence[Binding], source: int, result: Any, shown: frozenset[bytes]) -> Any:
+    """Return a result that holds only those of a missing step's values that are bound here and known."""
     part: Any = None
-    shown: frozenset[bytes] | None = None
-    for binding in program[step].bound:
-        if binding.source != dropped:
+    for binding in gone:
+        if binding.source != source:
             continue
-        value = resolve(results[dropped], binding.path)
-        if not isinstance(value, str | int | float):
-            continue
-        if shown is None:
-            shown = known.union(
-                *(_scalars(results[earlier]) for earlier in range(step) if earlier not in lost)
-            )
-        if canonical_bytes(value) in shown:
+        value = resolve(result, binding.path)
+        if isinstance(value, str | int | float) and canonical_bytes(value) in shown:
             part = _graft(part, binding.path, value)
     return part
 

@@ -296,6 +296,23 @@ def test_a_value_shown_only_by_what_hangs_on_the_dropped_step_is_not_known(world
     assert superfluous(world, program, [2]) is None
 
 
+def test_a_consumer_that_runs_on_known_values_shows_its_own(world):
+    # Without the first search the second one runs all the same, for the label was told, and shows the id.
+    again = Call("find_box", {}, (Binding("label", 0, ("label",)),))
+    program = [FIND, again, bound("open_box", 0), bound("fill_box", 1, grams=2)]
+    assert superfluous(world, program, [3]) == 0
+
+
+def test_a_value_told_is_known_at_any_distance_from_the_dropped_step(world):
+    # With the id told, nothing is lost at any distance from the dropped search.
+    program = [FIND, bound("open_box", 0), bound("rename_box", 1, label="red")]
+    taken, final = run(world, program)
+    episode, results = Episode(world, program), [one.outcome.result for one in taken]
+    known = frozenset({b'"box_1"'})
+    assert find_superfluous(episode, program, Goal(final, ()), known, results) == 0
+    assert find_superfluous(Episode(world, program), program, Goal(final, ()), frozenset(), results) is None
+
+
 def test_a_read_only_task_is_not_minimal_at_zero_steps(world):
     program = [FIND, bound("weigh_box", 0)]
     assert superfluous(world, program, [1]) is None

@@ -93,9 +93,9 @@ def describe(_value: Any) -> dict[str, Any]:
 
 
 def call(value: Any) -> Any:
-    """Call a tool: `[name, arguments]`."""
+    """Call a tool: `[name, arguments]`; return its result and what can be seen of the state then."""
     name, arguments = value
-    return _tools()[name](**arguments)
+    return [_tools()[name](**arguments), state(None)]
 
 
 def start(salt: Any) -> bool:
@@ -110,11 +110,6 @@ def start(salt: Any) -> bool:
     if hasattr(module, "seed"):
         module.seed(salt)
     return True
-
-
-def snapshot(_value: Any) -> Any:
-    """Return the state."""
-    return _load().snapshot()
 
 
 def restore(value: Any) -> None:
@@ -138,7 +133,6 @@ METHODS = {
     "describe": describe,
     "call": call,
     "start": start,
-    "snapshot": snapshot,
     "restore": restore,
     "state": state,
 }

@@ -97,15 +97,20 @@ class PythonSession:
         self.safety: Safety = self.description["safety"]
         self.observable = bool(self.description["observable"])
         self._restart_only: bool | None = None
+        self._state: tuple[Any] | None = None  # as last seen; None where it may have changed since
 
     def close(self) -> None:
         """End the worker."""
+        self._state = None
         self._worker.close()
 
     def call(self, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         """Execute a call; what goes wrong inside is classified."""
+        self._state = None
         try:
-            result = self._worker.call("call", [tool.name, dict(arguments)])
+            # The state comes with the result: a call is one exchange, not three.
+            result, state = self._worker.call("call", [tool.name, dict(arguments)])
+            self._state = (state,)
         except ReplyError as error:
             return failure("tool_error", _code(error.kind), error.message or error.kind)
         except WorkerTimeoutError:
@@ -123,6 +128,7 @@ class PythonSession:
 
     def start_anew(self, salt: str) -> None:
         """Reset in place where the module can, else start a new process."""
+        self._state = None
         if self._restart_only is not True:
             self._restart_only = not self._worker.call("start", salt_number(salt))
         if self._restart_only and self.safety != "read_only":
@@ -131,22 +137,26 @@ class PythonSession:
 
     def snapshot(self) -> Any:
         """Return the module's own snapshot."""
-        return self._worker.call("snapshot")
+        return self.dump()
 
     def restore(self, token: Any) -> None:
         """Go to a snapshot."""
+        self._state = None
         self._worker.call("restore", token)
+        self._state = (token,)
 
     def dump(self) -> Any:
         """Return what the module shows of its state."""
-        return self._worker.call("state")
+        if self._state is None:
+            self._state = (self._worker.call("state"),)
+        return self._state[0]
 
     def digest(self) -> str:
         """Hash what the module shows of its state."""
         if self.safety == "read_only":
             return id_of_bytes(b"read only")
         try:
-            return id_of_bytes(canonical_bytes(self._worker.call("state")))
+            return id_of_bytes(canonical_bytes(self.dump()))
         except CanonicalError as error:
             raise SandboxError(f"the module's state is no JSON value: {error}") from error
 

@@ -176,14 +176,14 @@ class EmailScenario(Environment):
 
     @proposals("find_email_contact")
     def _propose_contact(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self.story["contacts"], rng.randint(1, 2)):
+        for name in rng.sample(self.story["contacts"], 2):
             yield {"name": name}
         yield {"name": BOUND}
 
     @proposals("save_sender_as_contact")
     def _propose_save(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for group in rng.sample(("work", "personal", "supplier"), 2):
-            yield {"group": group}
+        # One only: the same sender is not saved twice.
+        yield {"group": rng.choice(("work", "personal", "supplier"))}
 
     @proposals("draft_new_email")
     def _propose_draft(self, rng: Random) -> Iterator[dict[str, Any]]:

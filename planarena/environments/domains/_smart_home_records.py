@@ -34,6 +34,7 @@ __all__ = [
     "SceneId",
     "SceneName",
     "SceneRun",
+    "SeenRoom",
     "ScheduledScene",
     "ThermostatId",
     "ThermostatState",
@@ -57,6 +58,8 @@ RoomName = Annotated[
     ],
     Semantic("room", surface="word"),
 ]
+# A room that was looked into or worked in: it can be kept in a scene, and need not be looked into again.
+SeenRoom = Annotated[RoomName, Semantic("seen_room", surface="word")]
 DoorName = Annotated[
     Literal["front door", "back door", "garage door", "balcony door"], Semantic("door", surface="word")
 ]
@@ -103,7 +106,7 @@ class ThermostatState(TypedDict):
 class RoomState(TypedDict):
     """A room: what its sensor measures, how the temperature moves, and its devices."""
 
-    room: RoomName
+    room: SeenRoom
     temperature: Measured
     humidity: Percent
     daylight: int
@@ -132,7 +135,7 @@ class DeviceChange(TypedDict):
     """A device after a change; the state in words."""
 
     device: str
-    room: RoomName
+    room: SeenRoom
     state: str
 
 

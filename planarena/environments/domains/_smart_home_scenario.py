@@ -25,12 +25,10 @@ _new_id = Environment.new_id
 
 
 def _devices(rng: Random, words: dict[str, Any], rooms: list[str]) -> dict[str, Record]:
-    """Return a light and a thermostat for each room; the first two rooms have both off."""
+    """Return a light and a thermostat for each room; the first has both off, the next three both on."""
     devices: dict[str, Record] = {}
     for place, room in enumerate(rooms):
-        on = {
-            kind: place > 1 and rng.random() < share for kind, share in (("light", 0.5), ("thermostat", 0.6))
-        }
+        on = {kind: place > 0 and (place < 4 or rng.random() < 0.7) for kind in ("light", "thermostat")}
         parts: list[tuple[str, str, dict[str, Any]]] = [
             (
                 "light",
@@ -67,9 +65,9 @@ def _sensors(rng: Random, rooms: list[str]) -> dict[str, Record]:
     """Return one sensor a room; no two rooms share a value, so that the extremes are unambiguous."""
     size = len(rooms)
     values = zip(
-        rng.sample(range(160, 235), size),
-        rng.sample(range(33, 68), size),
-        rng.sample(range(60, 900, 5), size),
+        _unremarkable_first(rng.sample(range(160, 235), size), rng),
+        _unremarkable_first(rng.sample(range(33, 68), size), rng),
+        _unremarkable_first(rng.sample(range(60, 900, 5), size), rng),
         strict=True,
     )
     return {
@@ -83,6 +81,15 @@ def _sensors(rng: Random, rooms: list[str]) -> dict[str, Record]:
         }
         for room, (tenths, humidity, daylight) in zip(rooms, values, strict=True)
     }
+
+
+def _unremarkable_first(values: list[int], rng: Random) -> list[int]:
+    """Give values of the middle to the rooms that users name, so that the extremes are in other ones."""
+    values.sort()
+    middle, ends = values[2:-2], values[:2] + values[-2:]
+    rng.shuffle(middle)
+    rng.shuffle(ends)
+    return middle + ends
 
 
 def _history(rng: Random, now: str, sensors: dict[str, Record]) -> dict[str, Record]:
@@ -194,7 +201,7 @@ class SmartHomeScenario(Environment):
                 "home_city": keep(shared, "home_city", rng.choice(words["cities"])),
             },
             story={
-                "rooms": rooms[:3],
+                "rooms": rooms[:4],
                 "old_scenes": old[:2],
                 "new_scenes": new[:2],
                 "open_doors": open_doors,
@@ -222,21 +229,20 @@ class SmartHomeScenario(Environment):
 
     @proposals("set_light")
     def _propose_set_light(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second, third = rng.sample([15, 20, 25, 30], 3)
+        first, second = rng.sample([15, 20, 25, 30], 2)
         yield {"brightness": first}
-        yield {"brightness": second, "color": rng.choice(_COLORS[2:])}
-        yield {"brightness": third, "color": rng.choice(_COLORS[:2])}
+        yield {"brightness": second, "color": rng.choice(_COLORS)}
 
     @proposals("set_target_temperature")
     def _propose_set_target_temperature(self, rng: Random) -> Iterator[dict[str, Any]]:
         first, second = rng.sample([20.0, 20.5, 21.0, 21.5, 22.0, 22.5], 2)
-        yield {"temperature": first}
         until = f"{rng.randint(20, 23)}:{rng.choice(['00', '30'])}"
-        joint = beside(self.story, "calendar")  # then events say until when
-        yield {"temperature": second, "until": BOUND if joint else until}
-        yield {"temperature": BOUND}
-        if joint:
+        yield {"temperature": first, **({"until": until} if rng.random() < 0.5 else {})}
+        if beside(self.story, "calendar"):  # events say until when
+            yield {"temperature": second, "until": BOUND}
             yield {"temperature": first + 0.5, "until": BOUND}
+        else:
+            yield {"temperature": BOUND}
 
     @proposals("set_door_lock")
     def _propose_set_door_lock(self, rng: Random) -> Iterator[dict[str, Any]]:
@@ -247,9 +253,9 @@ class SmartHomeScenario(Environment):
 
     @proposals("arm_alarm")
     def _propose_arm_alarm(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(["home", "night", "away"], 2)
-        yield {"mode": first}
-        yield {"mode": second, "delay": rng.choice([2, 3, 5, 10])}
+        # One only: an alarm armed twice in a request would be armed once for nothing.
+        mode, delay = rng.choice(["home", "night", "away"]), rng.choice([2, 3, 5, 10])
+        yield {"mode": mode, **({"delay": delay} if rng.random() < 0.5 else {})}
 
     @proposals("create_scene")
     def _propose_create_scene(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  the story chose
@@ -264,7 +270,8 @@ class SmartHomeScenario(Environment):
 
     @proposals("add_room_to_scene")
     def _propose_add_room_to_scene(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"room": rng.choice(self.story["rooms"])}
+        for room in rng.sample(self.story["rooms"][1:], 2):  # something is on there from the start
+            yield {"room": room}
         yield {"room": BOUND}
 
     @proposals("schedule_scene")

@@ -66,7 +66,7 @@ def make_help_desk(rng: Random, shared: Shared | None = None) -> Seed:
             timespec="minutes"
         )
         ticket_id = _new_id("tkt", customer_id, issue["subject"])
-        answered = rng.random() < 0.3
+        answered = rng.random() < 0.2
         colleagues = [agent_id for agent_id, agent in agents.items() if agent["queue"] == issue["queue"]]
         tickets[ticket_id] = {
             "ticket_id": ticket_id,
@@ -139,11 +139,13 @@ class SupportScenario(Environment):
     def _propose_list(self, rng: Random) -> Iterator[dict[str, Any]]:
         first, second = rng.sample(QUEUES, 2)
         yield {"queue": first}
-        yield {"queue": second, "priority": rng.choice(("normal", "high"))}
+        waiting = [ticket for ticket in self.state.scan("tickets") if ticket["status"] != "closed"]
+        found = sorted({ticket["priority"] for ticket in waiting if ticket["queue"] == second})
+        yield {"queue": second, "priority": rng.choice(found or ["normal"])}
 
     @proposals("find_support_customer")
     def _propose_customer(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self.story["customers"], rng.randint(1, 2)):
+        for name in rng.sample(self.story["customers"], 2):
             yield {"name": name}
         if not beside(self.story, "calendar"):  # colleagues are no customers
             yield {"name": BOUND}
@@ -160,7 +162,7 @@ class SupportScenario(Environment):
 
     @proposals("search_help_articles")
     def _propose_articles(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for topic in rng.sample(self.story["topics"], rng.randint(1, 2)):
+        for topic in rng.sample(self.story["topics"], 2):
             yield {"topic": topic}
 
     @proposals("send_help_article")
@@ -169,7 +171,8 @@ class SupportScenario(Environment):
 
     @proposals("find_available_agent")
     def _propose_agent(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"queue": rng.choice(QUEUES)}
+        for queue in rng.sample(QUEUES, 2):
+            yield {"queue": queue}
 
     @proposals("assign_ticket_to_agent")
     def _propose_assign(self, _rng: Random) -> Iterator[dict[str, Any]]:
@@ -190,6 +193,6 @@ class SupportScenario(Environment):
         yield {"percent": rng.choice((10, 15, 20, 25, 30, 50))}
 
     @proposals("close_support_ticket")
-    def _propose_close(self, _rng: Random) -> Iterator[dict[str, Any]]:
+    def _propose_close(self, rng: Random) -> Iterator[dict[str, Any]]:
         yield {"resolution": "solved"}
-        yield {"resolution": "refunded"}
+        yield {"resolution": rng.choice(("refunded", "duplicate"))}

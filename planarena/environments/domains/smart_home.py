@@ -31,6 +31,7 @@ from planarena.environments.domains._smart_home_records import (
     SceneId,
     SceneName,
     SceneRun,
+    SeenRoom,
     ScheduledScene,
     ThermostatId,
 )
@@ -73,13 +74,18 @@ class SmartHome(SmartHomeScenario):
             raise ToolError("not_found", f"The house has no {room}.")
         return found
 
-    def _change(self, device: Record, properties: dict[str, Any]) -> DeviceChange:
-        """Give a device other properties than it has."""
+    def _change(self, device: Record, properties: dict[str, Any], kind: str) -> DeviceChange:
+        """Give a device other properties than it has; one change of a kind (`set`, `switched`) at a time."""
+        if device.get(kind) == self.now:
+            raise ToolError(
+                f"just_{kind}",
+                f"The {device['name']} in the {device['room']} was {kind} a moment ago and needs a minute.",
+            )
         if properties == device["properties"]:
             raise ToolError(
                 "already_set", f"The {device['name']} in the {device['room']} is already set that way."
             )
-        self.state.patch("devices", device["device_id"], properties=properties)
+        self.state.patch("devices", device["device_id"], properties=properties, **{kind: self.now})
         return {
             "device": device["name"],
             "room": device["room"],
@@ -150,7 +156,7 @@ class SmartHome(SmartHomeScenario):
 
     @tool("update")
     def switch_light(self, light_id: LightId, power: Power) -> DeviceChange:
-        """Turn a light on or off; it keeps its brightness and its colour.
+        """Turn a light on or off; it keeps its brightness and its colour. Once a minute.
 
         Args:
             light_id: The light.
@@ -161,13 +167,13 @@ class SmartHome(SmartHomeScenario):
             raise ToolError(
                 f"already_{power}", f"The {light['name']} in the {light['room']} is already {power}."
             )
-        return self._change(light, {**light["properties"], "power": power})
+        return self._change(light, {**light["properties"], "power": power}, "switched")
 
     @tool("update")
     def set_light(
         self, light_id: LightId, brightness: Brightness, color: Color | None = None
     ) -> DeviceChange:
-        """Set how bright a light is and, if given, its colour; the light must be on.
+        """Set how bright a light is and, if given, its colour; the light must be on. Once a minute.
 
         Args:
             light_id: The light.
@@ -182,7 +188,7 @@ class SmartHome(SmartHomeScenario):
         changes: dict[str, Any] = {"brightness": int(brightness)}
         if color is not None:
             changes["color"] = color
-        return self._change(light, {**light["properties"], **changes})
+        return self._change(light, {**light["properties"], **changes}, "set")
 
     @tool("update")
     def set_target_temperature(
@@ -190,7 +196,7 @@ class SmartHome(SmartHomeScenario):
     ) -> DeviceChange:
         """Set the temperature that a thermostat keeps, and switch it on if it is off.
 
-        While the alarm is in away mode the heating cannot be changed.
+        A thermostat takes one target a minute; while the alarm is in away mode the heating cannot be changed.
 
         Args:
             thermostat_id: The thermostat.
@@ -203,7 +209,7 @@ class SmartHome(SmartHomeScenario):
         kept = {key: value for key, value in thermostat["properties"].items() if key != "until"}
         target = round(float(temperature), 1)
         limit = {} if until is None else {"until": until}
-        return self._change(thermostat, {**kept, "power": "on", "target": target, **limit})
+        return self._change(thermostat, {**kept, "power": "on", "target": target, **limit}, "set")
 
     @tool("update")
     def set_door_lock(self, door: DoorName, state: LockState) -> DoorState:
@@ -288,7 +294,7 @@ class SmartHome(SmartHomeScenario):
         return scene
 
     @tool("update")
-    def add_room_to_scene(self, scene_id: SceneId, room: RoomName) -> SceneChange:
+    def add_room_to_scene(self, scene_id: SceneId, room: SeenRoom) -> SceneChange:
         """Store the present settings of a room's light and heating in a scene, over any it had for the room.
 
         At least one of the two must be on.

@@ -34,8 +34,8 @@ __all__ = [
     "SceneId",
     "SceneName",
     "SceneRun",
-    "SeenRoom",
     "ScheduledScene",
+    "SeenRoom",
     "ThermostatId",
     "ThermostatState",
 ]

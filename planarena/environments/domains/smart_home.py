@@ -31,8 +31,8 @@ from planarena.environments.domains._smart_home_records import (
     SceneId,
     SceneName,
     SceneRun,
-    SeenRoom,
     ScheduledScene,
+    SeenRoom,
     ThermostatId,
 )
 from planarena.environments.domains._smart_home_scenario import SmartHomeScenario

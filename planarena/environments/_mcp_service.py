@@ -169,11 +169,11 @@ def tools(_value: Any) -> list[dict[str, Any]]:
     return found
 
 
-def call(value: Any) -> dict[str, Any]:
-    """Call a tool and return its result as plain JSON."""
+def call(value: Any) -> list[Any]:
+    """Call a tool and return its result as plain JSON, and the hash of the state then."""
     name, arguments = value
     result = _run(_client.call_tool(name, arguments, read_timeout_seconds=_config["seconds"]))
-    return json.loads(result.model_dump_json(by_alias=True, exclude_none=True))  # type: ignore[no-any-return]
+    return [json.loads(result.model_dump_json(by_alias=True, exclude_none=True)), digest(None)]
 
 
 def _files() -> dict[str, tuple[bytes, int]]:

@@ -214,7 +214,8 @@ class ServerSession:
         try:
             worker = self._alive()
             self._digest = None
-            result = worker.call("call", [tool.name, dict(arguments)])
+            # The hash comes with the result: a call is one exchange, not two.
+            result, self._digest = worker.call("call", [tool.name, dict(arguments)])
         except ReplyError as error:
             return failure("tool_error", "protocol_error", error.message)
         except WorkerTimeoutError:

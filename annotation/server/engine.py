@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -168,18 +167,15 @@ class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is o
             conditions.append(condition(filter))
         async with AsyncSessionLocal() as db:
             await _refuse_hidden(db, dataset, user_id, metadata_names(filter, sort or ()))
-            scores: Mapping[UUID, float] | None = None
-            if query is not None:
-                scores = await self._scores(dataset, query)
-                conditions.append(_is_among(scores))
+            scores = None if query is None else await self._scores(dataset, query)
             if sort:
                 order = [key for item in sort for key in ordering(item)]
-                page = select(Record.id).where(*conditions).order_by(*order, Record.inserted_at, Record.id)
-                found = (await db.scalars(page.offset(offset).limit(limit))).all()
-                total = await db.scalar(select(func.count()).select_from(Record).where(*conditions))
+                chosen = select(Record.id).where(*conditions)
+                chosen = chosen.order_by(*order, Record.inserted_at, Record.id)
+                every = [one for one in await db.scalars(chosen) if scores is None or one in scores]
             else:
                 every = await _in_queue_order(db, conditions, scores, user_id)
-                found, total = every[offset : offset + limit], len(every)
+        found, total = every[offset : offset + limit], len(every)
         items = [SearchResponseItem(record_id=one, score=scores[one] if scores else None) for one in found]
         return SearchResponses(items=items, total=total)
 
@@ -210,11 +206,11 @@ class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is o
             conditions.append(Record.id != record.id)
         if filter is not None:
             conditions.append(condition(filter))
-        if query is not None:
-            conditions.append(_is_among(await self._scores(dataset, query)))
+        scores = None if query is None else await self._scores(dataset, query)
         async with AsyncSessionLocal() as db:
             pairs = select(Record.id, Vector.value).join(Vector, Vector.record_id == Record.id)
-            rows = (await db.execute(pairs.where(*conditions))).all()
+            found = (await db.execute(pairs.where(*conditions))).all()
+        rows = [pair for pair in found if scores is None or pair[0] in scores]
         if not rows:
             return SearchResponses(items=[], total=0)
         matrix, wanted = np.asarray([vector for _, vector in rows], float), np.asarray(target, float)
@@ -242,18 +238,13 @@ async def _count(statement: Any) -> dict[str, int]:
     return {"total": sum(counts.values()), **counts}
 
 
-def _is_among(ids: Mapping[UUID, float]) -> Any:
-    """Compare with a list of any length: bound parameters are limited in number, a JSON array is one."""
-    wanted = values_at(literal(json.dumps([one.hex for one in ids])))
-    return type_coerce(Record.id, String).in_(select(wanted.c.value))
-
-
 async def _in_queue_order(
     db: Any, conditions: list[Any], scores: Mapping[UUID, float] | None, user_id: Any
 ) -> list[UUID]:
     chosen = select(Record.id).where(*conditions).order_by(Record.inserted_at, Record.id)
     if scores is not None:
-        return sorted((await db.scalars(chosen)).all(), key=lambda one: -scores[one])
+        found = [one for one in await db.scalars(chosen) if one in scores]
+        return sorted(found, key=lambda one: -scores[one])
     if user_id is None:
         return list((await db.scalars(chosen)).all())
     answers = select(Response.record_id, func.count().label("answers"))

@@ -6,6 +6,7 @@ responses (value, status), record status and dates, and text; as an annotator an
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from pathlib import Path
@@ -431,6 +432,63 @@ def test_text_follows_changes_of_records(world):
         record = next(one["id"] for one in found if one["external_id"] == "new")
         http.delete(f"/api/v1/records/{record}")
     assert search(world, "owner", {"query": {"text": {"q": "airship"}}})[1] == 0
+
+
+def test_similar_records_are_the_nearest_by_cosine(world):
+    _, _, clients = world
+    http = clients["owner"]
+    rng = random.Random(3)
+    vectors = {f"v{number}": [rng.uniform(-1, 1) for _ in range(3)] for number in range(12)}
+
+    def call(method, path, body=None):
+        reply = http.request(method, f"/api/v1{path}", json=body)
+        assert reply.status_code < 300, reply.text
+        return reply.json() if reply.content else {}
+
+    space = next(one["id"] for one in call("GET", "/me/workspaces")["items"] if one["name"] == "planarena")
+    base = "/datasets/" + call("POST", "/datasets", {"name": "vectors", "workspace_id": space})["id"]
+    text = {"type": "text", "use_markdown": False}
+    call("POST", f"{base}/fields", {"name": "text", "title": "T", "required": True, "settings": text})
+    call("POST", f"{base}/questions", {"name": "q", "title": "Q", "required": True, "settings": text})
+    call("POST", f"{base}/vectors-settings", {"name": "place", "title": "P", "dimensions": 3})
+    call("PUT", f"{base}/publish")
+    items = [
+        {
+            "external_id": name,
+            "fields": {"text": "even" if int(name[1:]) % 2 == 0 else "odd"},
+            "vectors": {"place": vector},
+        }
+        for name, vector in vectors.items()
+    ]
+    call("POST", f"{base}/records/bulk", {"items": items})
+
+    def cosine(one, other):
+        size = math.dist(one, [0] * 3) * math.dist(other, [0] * 3)
+        return sum(a * b for a, b in zip(one, other, strict=True)) / size
+
+    def similar(limit=20, **query):
+        reply = call("POST", f"{base}/records/search?limit={limit}", {"query": query})
+        return [(one["record"]["external_id"], one["query_score"]) for one in reply["items"]]
+
+    target = [0.3, -0.2, 0.9]
+    want = sorted(vectors, key=lambda name: -cosine(vectors[name], target))
+    found = similar(vector={"name": "place", "value": target})
+    assert [name for name, _ in found] == want
+    # The scale of scores is (1 + cosine) / 2; doubles of size one.
+    assert [score for _, score in found] == pytest.approx(
+        [(1 + cosine(vectors[name], target)) / 2 for name in want], abs=1e-12
+    )
+    assert [name for name, _ in similar(limit=3, vector={"name": "place", "value": target})] == want[:3]
+    least = similar(vector={"name": "place", "value": target, "order": "least_similar"})
+    assert [name for name, _ in least] == want[::-1]
+    even = similar(text={"q": "even"}, vector={"name": "place", "value": target})
+    assert [name for name, _ in even] == [name for name in want if int(name[1:]) % 2 == 0]
+    listed = {one["external_id"]: one["id"] for one in call("GET", f"{base}/records?limit=50")["items"]}
+    beside = similar(vector={"name": "place", "record_id": listed["v5"]})
+    others = [name for name in vectors if name != "v5"]
+    assert [name for name, _ in beside] == sorted(
+        others, key=lambda name: -cosine(vectors[name], vectors["v5"])
+    )
 
 
 def test_nobody_gets_in_with_known_credentials(world):

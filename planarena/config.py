@@ -72,6 +72,22 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
             list(self.tools),
             "two numbers, the lower first",
         )
+        _require(
+            0 <= self.mixed_share <= 1, "composition.mixed_share", self.mixed_share, "a share from 0 to 1"
+        )
+        shapes = {"serial", "parallel", "mixed"}
+        _require(
+            set(self.shape_mix) <= shapes and _are_weights(self.shape_mix),
+            "composition.shape_mix",
+            self.shape_mix,
+            f"weights >= 0 of {', '.join(sorted(shapes))}, not all 0",
+        )
+        _require(
+            not self.domain_mix or _are_weights(self.domain_mix),
+            "composition.domain_mix",
+            self.domain_mix,
+            "weights >= 0 by domain, not all 0",
+        )
 
 
 class ContrastConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,12 +114,8 @@ class ContrastConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
         _require(0 <= self.no_calls <= 32, "contrast.no_calls", self.no_calls, "a number from 0 to 32")
         known = {"diverges", "error", "inefficient", "ungrounded"}
-        good = set(self.outcome_mix) <= known and all(
-            0 <= share < float("inf") for share in self.outcome_mix.values()
-        )
-        good = good and sum(self.outcome_mix.values()) > 0
         _require(
-            good,
+            set(self.outcome_mix) <= known and _are_weights(self.outcome_mix),
             "contrast.outcome_mix",
             self.outcome_mix,
             f"shares >= 0 of {', '.join(sorted(known))}, not all 0",
@@ -207,6 +219,10 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 PRESETS: dict[str, dict[str, Any]] = {
     "demo": {"trajectories": 600},
 }
+
+
+def _are_weights(weights: Mapping[str, float]) -> bool:
+    return all(0 <= weight < float("inf") for weight in weights.values()) and sum(weights.values()) > 0
 
 
 def _require(good: bool, key: str, value: Any, wanted: str) -> None:

@@ -67,13 +67,28 @@ def plan_build(config: BuildConfig) -> DryRun:
     Raises:
         UserError: As `build`.
     """
-    domains = domains_of(config.sources)
+    domains = _check_domains(config)
     tools = sum(len(operations_of(domain)) for domain in domains)
     # Four fifths: composition rarely fills every scenario to the brim.
     scenarios = -(-config.trajectories * 5 // (config.composition.per_scenario * 4))
     if config.scenarios:
         scenarios = min(scenarios, config.scenarios)
     return DryRun(domains, tools, config.trajectories, scenarios, -(-scenarios // config.chunk_scenarios), 0)
+
+
+def _check_domains(config: BuildConfig) -> tuple[str, ...]:
+    """Return the domains; a name that none of them has would hold nothing out and weigh nothing."""
+    domains = domains_of(config.sources)
+    named = {"split.held_out": config.split.held_out, "composition.domain_mix": config.composition.domain_mix}
+    for where, names in named.items():
+        for name in names:
+            if name not in domains:
+                raise UserError(
+                    f"there is no domain {name!r} in this build",
+                    where=where,
+                    fix=f"one of: {', '.join(domains)}",
+                )
+    return domains
 
 
 def build(config: BuildConfig, progress: Callable[[Progress], None] | None = None) -> Run:
@@ -94,7 +109,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         Interrupted: Ctrl-C; the same call goes on.
         PlanArenaError: More scenarios failed than `execution.max_error_rate` allows.
     """
-    domains_of(config.sources)
+    _check_domains(config)
     keys = phase_keys(config)
     root = _open_folder(config)
     try:

@@ -73,13 +73,27 @@ class FinishReply(msgspec.Struct, frozen=True):
     wall_seconds: float
 
 
+# What a phase runs and reads besides its configuration: folders and files of the package.
+_EXECUTE_SOURCES = (
+    *("environments", "tasks", "episodes", "proofs", "tools", "data/seeds"),
+    *(f"pipeline/{name}.py" for name in ("execute", "products", "proving", "scenarios")),
+)
+_LANGUAGE_SOURCES = ("generate", "pipeline/contrast.py", "pipeline/language.py")
+_QUALITY_SOURCES = (
+    *("quality", "records"),
+    *(f"pipeline/{name}.py" for name in ("contrast_rows", "finish", "keys")),
+)
+
+
 @cache
-def _code_digest(*folders: str) -> str:
-    """Hash the code that a phase runs, so that a product never outlives the code that made it."""
+def _source_digest(*places: str) -> str:
+    """Hash the code and seeds that a phase uses, so that a product never outlives what made it."""
     digest = blake2b(digest_size=16)
-    for folder in folders:
-        root = files("planarena").joinpath(folder)
-        for file in sorted((item for item in root.rglob("*.py")), key=str):  # type: ignore[attr-defined]
+    for place in places:
+        package, _, path = place.partition("/")
+        root = files(f"planarena.{package}").joinpath(path)
+        found = (item for item in root.rglob("*") if item.suffix in {".py", ".yaml"})  # type: ignore[attr-defined]
+        for file in sorted(found, key=str) if root.is_dir() else [root]:
             digest.update(file.name.encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()
@@ -104,16 +118,22 @@ def phase_keys(config: BuildConfig) -> PhaseKeys:
         for domain in domains
         if not is_builtin(domain)
     }
-    code = _code_digest("environments", "tasks", "episodes", "proofs", "tools")
     fields = config.identity()
     read = {name: fields[name] for name in ("sources", "scenarios", "chunk_scenarios", "seed", "composition")}
-    execute = content_id("execute", EXECUTE_VERSION, read, interface, code, *([given] if given else []))
+    execute = content_id(
+        "execute",
+        EXECUTE_VERSION,
+        read,
+        interface,
+        _source_digest(*_EXECUTE_SOURCES),
+        *([given] if given else []),
+    )
     words = msgspec.to_builtins(wording, str_keys=True)
     language = content_id(
-        "language", LANGUAGE_VERSION, execute, fields["contrast"], words, _code_digest("generate")
+        "language", LANGUAGE_VERSION, execute, fields["contrast"], words, _source_digest(*_LANGUAGE_SOURCES)
     )
     quality = content_id(
-        "quality", QUALITY_VERSION, language, fields["split"], _code_digest("quality", "records")
+        "quality", QUALITY_VERSION, language, fields["split"], _source_digest(*_QUALITY_SOURCES)
     )
     return PhaseKeys(execute, language, quality)
 

@@ -224,6 +224,12 @@ def call(
     tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool's wire name.")],
     arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments as a JSON object.")] = "{}",
     seed: Annotated[int, typer.Option("--seed", help="Decides the initial state.")] = 0,
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model", metavar="ID", help="Let a model make up results that nothing here can execute."
+        ),
+    ] = "",
     unsafe: Unsafe = False,
 ) -> int:
     """Execute one call in a new world and print the outcome as JSON; exit 1 if the call fails."""
@@ -239,7 +245,7 @@ def call(
         ) from error
     if not isinstance(given, dict):
         raise UserError("the arguments are no object", where=tool, fix="""write '{"name": "value"}'""")
-    world = _world_with(source, tool, seed, unsafe)
+    world = _world_with(source, tool, seed, unsafe, model)
     outcome = world.call(tool, given)
     shown = {"status": outcome.status, "result": outcome.result, "error": outcome.error}
     shown |= {"execution_kind": world.execution_kind, "state": world.digest()}
@@ -247,7 +253,7 @@ def call(
     return 0 if outcome.status == "ok" else 1
 
 
-def _world_with(source: str, tool: str, seed: int, unsafe: bool) -> Any:
+def _world_with(source: str, tool: str, seed: int, unsafe: bool, model: str) -> Any:
     """Return a new world in which the tool can be called."""
     from difflib import get_close_matches
 
@@ -268,11 +274,11 @@ def _world_with(source: str, tool: str, seed: int, unsafe: bool) -> Any:
             if tool in operations(environment):
                 return World([environment], [environment.seed(Random(seed))])
     else:
-        if kind == "json":
+        if kind == "json" and not model:
             from planarena.environments.simulated import require_gateway
 
             require_gateway(source)
-        for unit in open_source(source, SourceOptions(unsafe_no_sandbox=unsafe)).units:
+        for unit in open_source(source, SourceOptions(unsafe_no_sandbox=unsafe, model=model)).units:
             known += list(unit.operations)
             if tool in unit.operations:
                 return unit.open(str(seed)).world

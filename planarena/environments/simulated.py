@@ -7,18 +7,21 @@ state is nothing but those calls. Simulated rows are counted apart from executed
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from planarena.environments.session_unit import SessionUnit
 from planarena.environments.session_world import Safety, failure, make_outcome
 from planarena.environments.world import Outcome
 from planarena.errors import EnvironmentUnavailableError
 from planarena.records.canonical import canonical_json, id_of_bytes
 from planarena.tools.tool import Tool
 from planarena.tools.validation import SchemaValidator
+from planarena.tools.wire_names import with_wire_names
 
-__all__ = ["SimulatedSession", "gateway_available", "require_gateway"]
+__all__ = ["SimulatedSession", "ask_gateway", "open_simulated", "require_gateway"]
 
 Complete = Callable[[list[dict[str, str]]], str]
 _SYSTEM = (
@@ -28,21 +31,51 @@ _SYSTEM = (
 )
 
 
-def gateway_available() -> bool:
-    """Say whether the gateway to language models is installed."""
-    return find_spec("planarena.llm") is not None
-
-
 def require_gateway(source: str) -> None:
     """Refuse a source that only a model could execute, where no model was chosen.
 
     Raises:
         EnvironmentUnavailableError: Always says what to do.
     """
-    how = "add --model ID, and the results are made up by that model and marked as simulated"
-    if not gateway_available():
-        how = "this installation has no gateway to models; give an openapi:, mcp: or python: source"
+    how = "add --model ID, and that model makes up the results, marked as simulated; or give an openapi:, mcp: or python: source"
     raise EnvironmentUnavailableError("nothing here can execute these tools", where=source, fix=how)
+
+
+def ask_gateway(model: str) -> Complete:
+    """Return a function that asks a model through the gateway, which keeps every answer.
+
+    Raises:
+        UserError: The model's name cannot be read.
+    """
+    from planarena.llm import Request, SyncGateway
+
+    gateway = SyncGateway([model])
+
+    def complete(messages: list[dict[str, str]]) -> str:
+        request = Request(
+            model=model, messages=messages, temperature=0.0, max_tokens=2000, purpose="simulated tools"
+        )
+        return str(gateway.complete(request).text)
+
+    return complete
+
+
+def open_simulated(name: str, tools: Sequence[Tool], complete: Complete) -> SessionUnit:
+    """Open tools that nothing can execute as a unit whose results a model makes up.
+
+    Args:
+        name: Of the unit.
+        tools: With unique wire names.
+        complete: See `SimulatedSession`.
+    """
+    marked = [
+        msgspec.structs.replace(tool, execution_kind="simulated", determinism="unknown") for tool in tools
+    ]
+    named = {tool.wire_name: tool for tool in with_wire_names(marked)}
+    summary = f"A user works with {name}; a language model plays the tools."
+    return SessionUnit(
+        f"simulated {name}", SimulatedSession(complete), named, {}, {}, summary, execution_kind="simulated"
+    )
 
 
 class SimulatedSession:

@@ -43,10 +43,12 @@ class SourceOptions(msgspec.Struct, frozen=True):
     Attributes:
         unsafe_no_sandbox: Run third-party code without a sandbox.
         allow_effects: Execute gold trajectories once against live tools that cannot go back.
+        model: A model that makes up the results of tools that nothing can execute; "" for none.
     """
 
     unsafe_no_sandbox: bool = False
     allow_effects: bool = False
+    model: str = ""
 
 
 class LiveWorld(Protocol):
@@ -312,7 +314,12 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
     if kind == "json":
         from planarena.tools import read_tool_list
 
-        return Source(text, [], read_tool_list(rest))
+        tools = read_tool_list(rest)
+        if not options.model:
+            return Source(text, [], tools)
+        from planarena.environments.simulated import ask_gateway, open_simulated
+
+        return Source(text, [open_simulated(Path(rest).stem, tools, ask_gateway(options.model))])
     raise SourceError(
         "builtin domains are opened by name", where=text, fix="use planarena.environments.domains"
     )

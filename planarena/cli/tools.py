@@ -78,7 +78,7 @@ def check(
     """Check a source and show every problem of its tools; exit 2 if there is one."""
     from planarena.environments.sources import split_source
 
-    if not Path(source).exists() and split_source(source)[0] in {"openapi", "mcp", "python"}:
+    if not Path(source).exists() and split_source(source)[0] in {"openapi", "mcp", "python", "http"}:
         return _check_source(source, unsafe, as_json)
     file = Path(source.removeprefix("json:"))
     return _check_list(file, as_json)

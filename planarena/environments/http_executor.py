@@ -9,23 +9,93 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import ssl
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
+import msgspec
+
 from planarena.environments.addresses import AddressRefusedError, Endpoint, check_url
+from planarena.environments.session_unit import SessionUnit, ToolHints
 from planarena.environments.session_world import Safety, failure, make_outcome
+from planarena.environments.sources import SourceOptions
 from planarena.environments.world import Outcome
+from planarena.errors import SourceError
 from planarena.records.canonical import id_of_bytes
-from planarena.tools.openapi import RestOperation
+from planarena.tools.documents import read_document
+from planarena.tools.openapi import RestOperation, convert_openapi
 from planarena.tools.tool import Tool
 
-__all__ = ["HttpSession"]
+__all__ = ["HttpConfig", "HttpSession", "open_http"]
 
 MAX_BODY = 4 << 20
 _MAX_REDIRECTS = 5
 _SHOWN = 300
+
+
+class HttpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of an `http:` source.
+
+    Attributes:
+        openapi: The description, beside this file.
+        base: The base address; by default the description's first server.
+        hosts: Hosts that may be spoken to; by default the base's own.
+        secrets: Host -> header -> the name of the environment variable that holds its value.
+        tools: Examples and phrases by wire name, as for MCP servers.
+        allow_private: Let addresses be private, for servers of your own.
+    """
+
+    openapi: str
+    base: str = ""
+    hosts: list[str] = []
+    secrets: dict[str, dict[str, str]] = {}
+    tools: dict[str, ToolHints] = {}
+    allow_private: bool = False
+
+
+def open_http(file: Path, options: SourceOptions) -> SessionUnit:
+    """Open a live API as a unit: its reading operations, as it cannot go back.
+
+    Raises:
+        SourceError: The file or the description cannot be used, or a secret's variable is not set.
+        AddressRefusedError: The base is not an address that may be spoken to.
+    """
+    value, _ = read_document(file)
+    try:
+        config = msgspec.convert(value, HttpConfig)
+    except msgspec.ValidationError as error:
+        raise SourceError(str(error), where=str(file), fix="correct the file; see docs/tools.md") from error
+    conversion = convert_openapi(file.parent / config.openapi)
+    base = config.base or next(iter(conversion.servers), "")
+    secrets: dict[str, dict[str, str]] = {}
+    for host, headers in config.secrets.items():
+        for header, variable in headers.items():
+            if variable not in os.environ:
+                raise SourceError(
+                    f"the variable {variable} is not set", where=str(file), fix="export it before the build"
+                )
+            secrets.setdefault(host, {})[header] = os.environ[variable]
+    check_url(base, config.hosts or [base], allow_private=config.allow_private)
+    operations = {operation.tool.wire_name: operation for operation in conversion.operations}
+    session = HttpSession(
+        base, operations, hosts=config.hosts, secrets=secrets, allow_private=config.allow_private
+    )
+    tools = {
+        name: msgspec.structs.replace(one.tool, execution_kind="real") for name, one in operations.items()
+    }
+    summary = f"A user works with {conversion.title}."
+    return SessionUnit(
+        f"http {conversion.namespace}",
+        session,
+        tools,
+        config.tools,
+        {},
+        summary,
+        allow_effects=options.allow_effects,
+    )
 
 
 class HttpSession:

@@ -121,7 +121,7 @@ class SessionUnit:
     def _operation(tool: Tool) -> Operation:
         return Operation(tool, _not_called, SchemaValidator(tool.input_schema, tool.wire_name), None)
 
-    def _world(self, operations: dict[str, Operation], salt: str) -> SessionWorld:
+    def _world(self, operations: dict[str, Operation], salt: str, *, allow: bool = False) -> SessionWorld:
         propose: dict[str, Callable[[SessionWorld, Random], list[dict[str, Any]]]] = {
             name: self._proposer(name) for name in operations
         }
@@ -132,7 +132,7 @@ class SessionUnit:
             propose,
             salt,
             execution_kind=self.execution_kind,
-            allow_effects=self._allow,
+            allow_effects=allow,
         )
 
     # -- what the pipeline reads ---------------------------------------------------------------------
@@ -225,7 +225,9 @@ class SessionUnit:
     def open(self, salt: str) -> Opened:
         """Return a new world."""
         title = self.name.replace("_", " ")
-        return Opened(self._world(self.operations, salt), title[:1].upper() + title[1:], self.summary)
+        return Opened(
+            self._world(self.operations, salt, allow=self._allow), title[:1].upper() + title[1:], self.summary
+        )
 
     def restore(self, tables: Mapping[str, Any], facts: Mapping[str, Any]) -> SessionWorld:
         """Return the world of a stored scenario: the session starts anew with its salt."""

@@ -34,7 +34,7 @@ __all__ = [
     "split_source",
 ]
 
-KINDS = ("builtin", "json", "openapi", "mcp", "python")
+KINDS = ("builtin", "json", "openapi", "mcp", "python", "http")
 
 
 class SourceOptions(msgspec.Struct, frozen=True):
@@ -311,6 +311,10 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
         from planarena.environments.mcp import open_servers
 
         return Source(text, [open_servers(Path(rest), options)])
+    if kind == "http":
+        from planarena.environments.http_executor import open_http
+
+        return Source(text, [open_http(Path(rest), options)])
     if kind == "json":
         from planarena.tools import read_tool_list
 

@@ -48,7 +48,7 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
     units: dict[str, None] = {}
     for source in sources:
         kind, name = split_source(source)
-        if kind in {"openapi", "mcp", "python"}:
+        if kind in {"openapi", "mcp", "python", "http"}:
             units.update(dict.fromkeys(unit_names(source)))
             continue
         if kind != "builtin":

@@ -14,9 +14,11 @@ from urllib.parse import unquote
 import pytest
 
 from planarena.environments.addresses import AddressRefusedError, check_url, is_public
-from planarena.environments.http_executor import HttpSession
+from planarena.environments.http_executor import HttpSession, open_http
 from planarena.environments.session_world import SessionWorld
+from planarena.environments.sources import SourceOptions, open_source
 from planarena.environments.world import Operation
+from planarena.errors import SourceError
 from planarena.tools import SchemaValidator
 from planarena.tools.openapi import RestOperation, convert_openapi
 
@@ -267,3 +269,29 @@ def test_a_live_tool_never_runs_what_it_cannot_undo(
     for wrong in range(3):  # a wrong candidate, or the gold one again: both after going back
         assert allowed.call("make", {"n": wrong}).status == "tool_error"
     assert [seen[0] for seen in server.seen] == ["GET", "POST"]
+
+
+def test_a_source_of_a_live_api_offers_what_only_reads(
+    server: Recorder, operations: dict[str, RestOperation], tmp_path: Path
+) -> None:
+    assert operations
+    file = tmp_path / "live.json"
+    config = {
+        "openapi": "api.json",
+        "base": server.base,
+        "allow_private": True,
+        "tools": {"get": {"examples": [{"id": "7"}]}},
+    }
+    file.write_text(json.dumps(config))
+    (unit,) = open_source(f"http:{file}", SourceOptions(allow_effects=True)).units
+    assert unit.safety == "live"
+    assert "get" in unit.operations
+    assert "make" not in unit.operations
+    assert unit.open("s").world.call("get", {"id": "7"}).result["path"] == "/things/7"
+    assert {seen[0] for seen in server.seen} == {"GET"}
+    file.write_text(json.dumps({**config, "allow_private": False}))
+    with pytest.raises(AddressRefusedError):
+        open_http(file, SourceOptions())
+    file.write_text(json.dumps({**config, "secrets": {"127.0.0.1": {"X-Key": "PLANARENA_NO_SUCH_VARIABLE"}}}))
+    with pytest.raises(SourceError, match="not set"):
+        open_http(file, SourceOptions())

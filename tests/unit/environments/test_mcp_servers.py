@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -248,3 +250,41 @@ def test_a_private_url_is_refused_before_anything_is_sent(tmp_path: Path) -> Non
     for url in ("http://127.0.0.1:9/mcp", "http://169.254.169.254/mcp"):
         with pytest.raises(Exception, match="no public address"):
             open_servers(_file(tmp_path, {"x": {"url": url}}))
+
+
+def test_a_server_over_streamable_http(tmp_path: Path) -> None:
+    _installed()
+    program = resolve_command("npx", ["-y", "@modelcontextprotocol/server-everything", "streamableHttp"], "x")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    limits = sandbox.Limits(memory_bytes=1 << 46, processes=128)
+    variables = {"PORT": str(port), "OPENSSL_CONF": "/dev/null"}
+    box = sandbox.Sandbox(
+        [program.command, *program.args],
+        readable=program.readable,
+        variables=variables,
+        limits=limits,
+        network=True,
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        extension = {
+            "allow_private": True,
+            "only": ["echo"],
+            "tools": {"echo": {"effects": "read", "examples": [{"message": "hi"}]}},
+        }
+        made = open_servers(
+            _file(tmp_path, {"web": {"url": f"http://127.0.0.1:{port}/mcp", "planarena": extension}})
+        )
+        try:
+            assert _world(made).call("echo", {"message": "over there"}).result == {"text": "Echo: over there"}
+        finally:
+            made.session._servers["web"].close()  # type: ignore[attr-defined]
+    finally:
+        box.kill()

@@ -22,6 +22,7 @@ from planarena.trainers.types import (
 )
 
 __all__ = [
+    "ADVANTAGE_LIMIT",
     "ClippedPolicy",
     "GroupConfig",
     "GroupPolicy",
@@ -67,6 +68,9 @@ class GroupConfig(PolicyConfig, frozen=True, kw_only=True):
     std_eps: Annotated[float, option("verl's 1e-6", "added to the deviation", ge=0)] = 1e-6
 
 
+# Times the largest ratio, exp(20), over a billion tokens this is still finite in float32.
+ADVANTAGE_LIMIT = 1e20
+
 C = TypeVar("C", bound=AlgorithmConfig)
 P = TypeVar("P", bound=PolicyConfig)
 G = TypeVar("G", bound=GroupConfig)
@@ -74,6 +78,7 @@ G = TypeVar("G", bound=GroupConfig)
 
 def to_tokens(values_B: Tensor, batch: RolloutBatch) -> Tensor:
     """Return (B, T) in the batch's dtype: each row's value at its valid tokens, 0 elsewhere."""
+    values_B = values_B.clamp(-ADVANTAGE_LIMIT, ADVANTAGE_LIMIT)
     return torch.where(batch.mask_BT.bool(), values_B.to(batch.dtype)[:, None], 0.0)
 
 
@@ -218,17 +223,25 @@ class ClippedPolicy(StatelessAlgorithm[P]):
     def regularised(
         self, loss: Tensor, metrics: dict[str, Tensor], inputs: LossInputs, step: Step
     ) -> LossOutputs:
-        """Add the KL and entropy terms, where their weights are not 0."""
+        """Add the KL and entropy terms, where their weights are not 0.
+
+        They are reduced like the policy loss; beside `token-sum-norm` they are means over tokens, as in the
+        code of LUFFY, whose coefficients are relative to that.
+        """
+        summed = self.config.aggregation == "token-sum-norm"
         if self.config.kl_coef > 0 and inputs.logp_BT is not None:
             mask_BT = inputs.require("mask_BT")
             kl_BT = surrogate.kl_estimate(
                 inputs.logp_BT, inputs.require("ref_logp_BT"), mask_BT, self.config.kl_estimator
             )
-            kl = self.aggregate(kl_BT, mask_BT, step)
+            kl = token_mean(kl_BT, mask_BT, step) if summed else self.aggregate(kl_BT, mask_BT, step)
             loss = loss + self.config.kl_coef * kl
             metrics["loss/kl"] = kl.detach()
         if self.config.entropy_coef > 0 and inputs.logp_BT is not None:
-            entropy = self.aggregate(inputs.require("entropy_BT"), inputs.require("mask_BT"), step)
+            entropy_BT, mask_BT = inputs.require("entropy_BT"), inputs.require("mask_BT")
+            entropy = (
+                token_mean(entropy_BT, mask_BT, step) if summed else self.aggregate(entropy_BT, mask_BT, step)
+            )
             loss = loss - self.config.entropy_coef * entropy
             metrics["policy/entropy"] = entropy.detach()
         metrics["loss/total"] = loss.detach()

@@ -98,7 +98,8 @@ class Chord(GroupPolicy[ChordConfig]):
     def advantages(self, batch: RolloutBatch, step: Step) -> Advantages:
         """Return GRPO's advantages, and mu where it follows the reward."""
         plain = super().advantages(batch, step)
-        if self.config.mixing == "adaptive":
+        rewarded = plain.metrics["advantage/invalid_rewards"] < batch.rewards_B.numel()
+        if self.config.mixing == "adaptive" and rewarded:
             mean = plain.metrics["advantage/mean_reward"]
             self._adaptive = schedules.adaptive_coefficient(mean, threshold=self.config.mu_threshold)
         mu = self.mixing(step)

@@ -206,7 +206,8 @@ class DUPO(ClippedPolicy[DUPOConfig]):
         if self.config.clip_average == "group":
             return grouped.expand(grouped.mean_P)
         past = batch_mean if self._moving is None else self._moving
-        self._moving = past + self.config.moving_rate * (batch_mean - past)
+        if bool(grouped.valid.any()):
+            self._moving = past + self.config.moving_rate * (batch_mean - past)
         return torch.full_like(grouped.rewards, past)
 
     def _rho(self, token_type_BT: Tensor, dtype: torch.dtype) -> Tensor:

@@ -68,6 +68,8 @@ def reverse_kl(student_logprobs_BTV: Tensor, teacher_logprobs_BTV: Tensor) -> Te
 def min_max(values_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """Scale each row's valid values to [0, 1]; a row whose range is below 1e-8 becomes 0."""
     valid_BT = mask_BT.bool()
+    if values_BT.numel() == 0:
+        return torch.zeros_like(values_BT)
     low_B1 = torch.where(valid_BT, values_BT, torch.inf).amin(1, keepdim=True)
     high_B1 = torch.where(valid_BT, values_BT, -torch.inf).amax(1, keepdim=True)
     range_B1 = high_B1 - low_B1
@@ -150,8 +152,9 @@ class GEAR(GroupPolicy[GEARConfig]):
             values_B, signal_BT, batch.mask_BT, kappa=self.config.kappa, sign_mode=self.config.sign_mode
         )
         rows = max(int(batch.mask_BT.bool().any(1).sum()), 1)
+        segments_B = torch.nn.functional.pad(segment_BT, (0, 1), value=-1).amax(1) + 1
         metrics = advantage_metrics(grouped) | {
-            "advantage/segments_per_row": float((segment_BT.amax(1) + 1).clamp(min=0).sum()) / rows,
+            "advantage/segments_per_row": float(segments_B.sum()) / rows,
             "advantage/rows_without_teacher": float((~known_B).sum()),
         }
         return Advantages(values_BT=(values_B[:, None] * weight_BT).to(batch.dtype), metrics=metrics)

@@ -17,7 +17,12 @@ import torch
 from torch import Tensor
 
 from planarena.trainers.algorithms import groups
-from planarena.trainers.algorithms.base import GroupConfig, GroupPolicy, advantage_metrics
+from planarena.trainers.algorithms.base import (
+    ADVANTAGE_LIMIT,
+    GroupConfig,
+    GroupPolicy,
+    advantage_metrics,
+)
 from planarena.trainers.types import Advantages, Needs, RolloutBatch, Step, option
 
 __all__ = ["GiGPO", "GiGPOConfig", "step_returns"]
@@ -77,6 +82,7 @@ class GiGPO(GroupPolicy[GiGPOConfig]):
             else batch.turn_BT.long()
         )
         values_BT = episode_B[:, None] + self.config.step_weight * step_BN.gather(1, turn_BT)
+        values_BT = values_BT.clamp(-ADVANTAGE_LIMIT, ADVANTAGE_LIMIT)
         values_BT = torch.where(batch.mask_BT.bool(), values_BT, 0.0)
         return Advantages(values_BT=values_BT.to(batch.dtype), metrics=advantage_metrics(grouped))
 

@@ -5,7 +5,8 @@ f(p) = p / (p + 0.1), differentiated; the loss is sum / T.
 Source: arXiv 2504.14945, authors' code and train.sh.
 
 Deviations: 1. sum / T is over the global batch with `Step.horizon`, so it does not depend on
-micro-batches (`aggregation: token-mean` divides by tokens). A demonstration below its group's mean is
+micro-batches (`aggregation: token-mean` divides by tokens); the entropy bonus is a mean over tokens in
+either case. A demonstration below its group's mean is
 unlearned: that is the formula, and a metric counts it.
 """
 

@@ -20,6 +20,8 @@ from planarena.trainers.types import AlgorithmConfig, LossInputs, LossOutputs, N
 
 __all__ = ["OPSD", "OPSDConfig", "generalised_jsd"]
 
+FLOOR = -1e4  # its exponential is 0 in every dtype, and sums of it overflow in none
+
 
 class OPSDConfig(AlgorithmConfig, frozen=True, kw_only=True, tag="opsd"):
     """Options of OPSD."""
@@ -38,6 +40,9 @@ def generalised_jsd(student_logprobs: Tensor, teacher_logprobs: Tensor, beta: fl
         beta: As above.
     """
     teacher = teacher_logprobs.detach()
+    # A token banned on both sides adds nothing, and its -inf would make the gradient NaN.
+    banned = teacher.isneginf() & student_logprobs.isneginf()
+    teacher, student_logprobs = (torch.where(banned, FLOOR, logp) for logp in (teacher, student_logprobs))
     if beta == 0:
         return divergence(teacher, student_logprobs)
     if beta == 1:

@@ -178,20 +178,13 @@ def get(name: str | AlgorithmConfig, **options: Any) -> Algorithm:
 
 
 def list_algorithms() -> list[dict[str, Any]]:
-    """Return one entry per algorithm, then one per preset, ready for JSON.
+    """Return one entry per algorithm, then one per preset, ready for JSON: what a run of that name takes.
 
-    Each has `name`, `title`, `paper`, `needs`, `options`, `approximate` and `preset_of` (None for an
-    algorithm); an option has `name`, `default`, `source` and `about`.
+    Each has `name`, `title`, `paper`, `needs`, `options`, `reward`, `format`, `approximate` and `preset_of`
+    (None for an algorithm); an option has `name`, `default` (the recipe's value where it has one), `source`
+    and `about`.
     """
-    entries = [_entry(name, get(name), preset_of=None) for name in names()]
-    for name in preset_names():
-        algorithm = get(name)
-        entry = _entry(name, algorithm, preset_of=str(algorithm.config.__struct_config__.tag))
-        preset = load_recipe(name)
-        entry["paper"] = preset.paper
-        entry["title"] = preset.title
-        entries.append(entry)
-    return entries
+    return [_entry(load_recipe(name)) for name in (*names(), *preset_names())]
 
 
 def describe_options(config: msgspec.Struct) -> list[dict[str, Any]]:
@@ -217,16 +210,24 @@ def describe_options(config: msgspec.Struct) -> list[dict[str, Any]]:
     return described
 
 
-def _entry(name: str, algorithm: Algorithm, *, preset_of: str | None) -> dict[str, Any]:
+def _entry(recipe: Recipe) -> dict[str, Any]:
+    algorithm = get(build_config(recipe.algorithm))
     described: Any = algorithm
+    tag = str(algorithm.config.__struct_config__.tag)
+    options = describe_options(algorithm.config)
+    for entry in options:
+        entry["source"] = recipe.sources.get(f"algorithm.{entry['name']}", entry["source"])
+    preset = recipe.name != tag
     return {
-        "name": name,
-        "title": described.title,
-        "paper": described.paper,
+        "name": recipe.name,
+        "title": recipe.title if preset else described.title,
+        "paper": recipe.paper if preset else described.paper,
         "needs": algorithm.needs.names(),
-        "options": describe_options(algorithm.config),
+        "options": options,
+        "reward": recipe.reward.name if recipe.reward else None,
+        "format": recipe.format,
         "approximate": described.approximate,
-        "preset_of": preset_of,
+        "preset_of": tag if preset else None,
     }
 
 

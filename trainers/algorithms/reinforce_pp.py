@@ -93,5 +93,6 @@ class ReinforcePP(ClippedPolicy[ReinforcePPConfig]):
                 raise ValueError("reinforce-pp with `dense` needs RolloutBatch.token_rewards_BT")
             return torch.nan_to_num(batch.token_rewards_BT.double(), posinf=0.0, neginf=0.0)
         positions_T = torch.arange(batch.mask_BT.shape[1], device=batch.mask_BT.device)
-        last_B1 = torch.where(batch.mask_BT.bool(), positions_T, -1).amax(1, keepdim=True)
+        shown_BT = torch.where(batch.mask_BT.bool(), positions_T, -1)
+        last_B1 = torch.nn.functional.pad(shown_BT, (0, 1), value=-1).amax(1, keepdim=True)
         return torch.where(positions_T == last_B1, grouped.rewards[:, None], 0.0)

@@ -26,6 +26,10 @@ from planarena.trainers.types import Advantages, LossInputs, LossOutputs, Needs,
 
 __all__ = ["ToolUPT", "ToolUPTConfig", "chosen_loss", "rejected_loss"]
 
+# A token at the group's mean has an advantage of 0 but for the rounding of the mean, whose sign depends on
+# the order of the rows; advantages are in units of the deviation.
+AT_THE_MEAN = 1e-6
+
 
 class ToolUPTConfig(FineGrainedConfig, frozen=True, kw_only=True, tag="toolupt"):
     """Options of ToolUPT."""
@@ -73,6 +77,8 @@ def chosen_loss(inputs: LossInputs, step: Step, *, beta: float, phi: bool) -> Te
 def rejected_loss(inputs: LossInputs, step: Step, *, beta: float, phi: bool) -> Tensor:
     """Return the rejected half of SPO: sum(phi 1[A < 0] [1 - sigm(-b log pi)]) / sum|y|.
 
+    A token at its group's mean (A within 1e-6 of 0) is not rejected.
+
     Args:
         inputs: `logp_BT`, `mask_BT`, `advantages_BT`.
         step: `tokens` is the divisor; it counts the tokens with A >= 0.
@@ -82,7 +88,7 @@ def rejected_loss(inputs: LossInputs, step: Step, *, beta: float, phi: bool) -> 
     mask_BT = inputs.require("mask_BT")
     logp_BT = torch.where(mask_BT.bool(), inputs.require("logp_BT"), 0.0)
     loss_BT = torch.sigmoid(beta * logp_BT)
-    weight_BT = (inputs.require("advantages_BT") < 0).to(loss_BT.dtype)
+    weight_BT = (inputs.require("advantages_BT") < -AT_THE_MEAN).to(loss_BT.dtype)
     if phi:
         weight_BT *= demonstrations.uncertainty(logp_BT)
     return surrogate.aggregate(loss_BT * weight_BT, mask_BT, "token-mean", tokens=step.tokens)

@@ -69,7 +69,14 @@ def test_the_list_is_ready_for_json() -> None:
     assert options["zeta"]["default"] == 0.02
     assert options["zeta"]["source"].startswith("ours")
     assert options["rho.tool"]["default"] == 1.5
-    assert by_name["toolupt"]["needs"] == ["rollouts", "experts", "expert_keep", "token_rewards"]
+    # What a run of that name takes: the recipe's values, sources and needs.
+    assert by_name["toolupt"]["needs"] == ["rollouts", "experts", "expert_keep", "token_rewards", "entropy"]
+    options = {option["name"]: option for option in by_name["toolupt"]["options"]}
+    assert (options["entropy_coef"]["default"], options["entropy_coef"]["source"]) == (3e-4, "002 Table 7")
+    assert (by_name["toolupt"]["reward"], by_name["toolupt"]["format"]) == ("toolupt", "toolupt")
+    options = {option["name"]: option for option in by_name["chord-tune-both"]["options"]}
+    assert (options["mu_peak"]["default"], options["mu_peak"]["source"]) == (0.3, "003 appendix B.7")
+    assert by_name["kto"]["reward"] is None
     assert "experts" not in by_name["cold-start"]["needs"]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments.rest_resources import words_of
-from planarena.environments.wording import Reference, ToolWording
+from planarena.environments.wording import Omission, Reference, ToolWording
 
 __all__ = ["Phrase", "is_sayable", "reportable", "tool_wording", "words_of"]
 
@@ -126,11 +126,17 @@ def tool_wording(
     """
     required = [name for name, must in arguments.items() if must]
     optional = [name for name, must in arguments.items() if not must]
-    tail = ""
-    for place, name in enumerate(required):
-        tail += f"{' with' if place == 0 else ','} {_label(name)} {{{name}}}"
-    tail += "".join(f"[, {_label(name)} {{{name}}}]" for name in optional)
-    ask = tuple(f"{words}{tail}" for words in phrase.ask)
+    ask = tuple(words + _tail(required, optional) for words in phrase.ask)
+    missing = {
+        name: Omission(
+            tuple(
+                words + _tail([other for other in required if other != name], optional)
+                for words in phrase.ask
+            ),
+            _label(name),
+        )
+        for name in required
+    }
     values = " and ".join(f"{_label(_last(pointer))} {{{pointer}}}" for pointer in outputs)
     report: tuple[str, ...]
     if values:
@@ -140,7 +146,16 @@ def tool_wording(
         )
     else:
         report = (phrase.done or f"{phrase.told} is settled",)
-    return ToolWording(ask=ask, plan=ask, outputs=tuple(outputs), report=report, refer=dict(refer))
+    return ToolWording(
+        ask=ask, plan=ask, outputs=tuple(outputs), report=report, refer=dict(refer), missing=missing
+    )
+
+
+def _tail(required: Sequence[str], optional: Sequence[str]) -> str:
+    tail = ""
+    for place, name in enumerate(required):
+        tail += f"{' with' if place == 0 else ','} {_label(name)} {{{name}}}"
+    return tail + "".join(f"[, {_label(name)} {{{name}}}]" for name in optional)
 
 
 def _last(pointer: str) -> str:

@@ -16,7 +16,16 @@ from planarena.environments.environment import Environment
 from planarena.environments.world import operations
 from planarena.errors import SchemaError
 
-__all__ = ["Offer", "Reference", "ToolWording", "load_wording", "offers", "parse_pointer", "schema_at"]
+__all__ = [
+    "Offer",
+    "Omission",
+    "Reference",
+    "ToolWording",
+    "load_wording",
+    "offers",
+    "parse_pointer",
+    "schema_at",
+]
 
 Path = tuple[str | int, ...]
 
@@ -28,6 +37,18 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     full: tuple[str, ...]
 
 
+class Omission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a user asks who leaves a required argument out, and what to ask back for.
+
+    Attributes:
+        ask: Templates that do not name the argument.
+        label: What is missing, as in "which LABEL".
+    """
+
+    ask: tuple[str, ...]
+    label: str
+
+
 class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The words of one tool; see the docstring of `planarena.generate.clauses` for the template language."""
 
@@ -37,6 +58,7 @@ class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     report: tuple[str, ...]
     refer: dict[str, Reference] = {}
     values: dict[str, dict[Any, str]] = {}
+    missing: dict[str, Omission] = {}
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -53,10 +53,6 @@ _ASK = (
     "Gladly. Please tell me the {0} first.",
     "One detail is missing: the {0}. What should I take?",
 )
-_LABELS = {
-    "date": "day", "time": "time", "datetime": "day and time", "money": "amount", "percent": "percentage",
-    "temperature": "temperature", "minutes": "length in minutes", "number": "number",
-}  # fmt: skip
 _FACTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "home_city": (
         (
@@ -206,23 +202,19 @@ class _Author:
     def parameter_missing(self) -> NoCallItem | None:
         for tool, arguments in self.atoms:
             record = self.world.operations[tool].tool
-            for name in record.required:
-                schema = record.parameters[name]
-                if name not in arguments or "enum" in schema or schema.get("type") in {"boolean", "array"}:
+            for name, omission in self.wording[tool].missing.items():
+                if name not in arguments or arguments[name] in self.world.facts.values():
                     continue
-                if arguments[name] in self.world.facts.values():
-                    continue
-                label = _LABELS.get(schema.get("x-surface", ""), name.replace("_", " "))
-                step = self.words(tool, arguments)
-                voice = Voice([step], self.rng.randrange(1000), noted=((0, name), f"some {label}"))
-                clause = step.clause(self.pick(step.wording.ask), voice)
-                value = surface(arguments[name], schema, 0, step.wording.values.get(name))
-                if value in clause.text:
+                told = {key: value for key, value in arguments.items() if key != name}
+                step = self.words(tool, told)
+                clause = step.clause(self.pick(omission.ask), Voice([step], self.rng.randrange(1000)))
+                values = self.wording[tool].values.get(name)
+                if surface(arguments[name], record.parameters[name], 0, values) in clause.text:
                     continue  # another argument says the same
                 return NoCallItem(
                     "parameter_missing",
                     self.request(clause.text),
-                    self.pick(_ASK).format(label),
+                    self.pick(_ASK).format(omission.label),
                     (),
                     (tool, arguments),
                 )

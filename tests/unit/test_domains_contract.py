@@ -285,7 +285,7 @@ def test_wording_keeps_the_rules(domain: str) -> None:
         parameters, required = operation.tool.parameters, set(operation.tool.required)
         output = operation.tool.output_schema or {}
         words = wording[name]
-        unknown = set(words) - {"ask", "plan", "outputs", "report", "refer", "values"}
+        unknown = set(words) - {"ask", "plan", "outputs", "report", "refer", "values", "missing"}
         found += [f"{name}: unknown key {key}" for key in unknown]
         for kind, least in (("ask", 4), ("plan", 3), ("report", 3)):
             if len(set(words[kind])) < least:

@@ -83,8 +83,8 @@ class TinyConfig(_Section, frozen=True, kw_only=True):
     intermediate: int = 384
     vocabulary: int = 2048
     copy_friendly: bool = True
-    warm_start: int = 400
-    warm_start_rows: int = 16
+    warm_start: int = 600
+    warm_start_rows: int = 8
     warm_start_rate: float = 1e-3
 
 
@@ -132,7 +132,7 @@ class DataConfig(_Section, frozen=True, kw_only=True):
         mode: `steps`: one row per decision; `episodes`: the policy acts in the scenario's environment.
         format: The format that the policy speaks; empty takes the recipe's (`planarena` for `tiny`).
         template: The prompt template; empty takes the format's (`short` for `tiny` where it fits).
-        plan: As `planarena.rows.RowOptions`.
+        plan: As `planarena.rows.RowOptions`; None is `none` for `tiny`, else `step`.
         signatures: As there.
         answers: Decisions that answer, too.
         domains: Only these; empty for all.
@@ -145,7 +145,7 @@ class DataConfig(_Section, frozen=True, kw_only=True):
     mode: Literal["steps", "episodes"] = "steps"
     format: str = ""
     template: str = ""
-    plan: Literal["global", "step", "none"] = "step"
+    plan: Literal["global", "step", "none"] | None = None
     signatures: Literal["json", "compact", "names"] | None = None
     answers: bool = True
     domains: tuple[str, ...] = ()
@@ -324,8 +324,8 @@ _TINY = {
     "batch_size": 16,
     "group_size": 8,
     "temperature": 1.0,
-    "max_prompt_length": 1024,
-    "max_response_length": 192,
+    "max_prompt_length": 512,
+    "max_response_length": 128,
     "learning_rate": 2e-4,
     "schedule": "constant",
     "adam_betas": (0.9, 0.999),
@@ -399,6 +399,8 @@ def complete(config: TrainConfig) -> TrainConfig:
     if not data.format:
         form = "planarena" if tiny or recipe is None else recipe.format
         data = msgspec.structs.replace(data, format=form)
+    if data.plan is None:
+        data = msgspec.structs.replace(data, plan="none" if tiny else "step")
     if tiny and not data.template and data.format in _SHORT:
         data = msgspec.structs.replace(data, template="short")
     completed = msgspec.structs.replace(

@@ -123,6 +123,7 @@ class Encoder:
         max_prompt: Most tokens of a prompt.
         context: Positions of the model.
         max_response: Most tokens of a response.
+        selective: Find the tokens of the selective loss (002 Eq. 19).
 
     Attributes:
         counts: Rows left out by reason.
@@ -131,9 +132,16 @@ class Encoder:
     """
 
     def __init__(
-        self, chat: ChatTokenizer, form: str, *, max_prompt: int, context: int, max_response: int
+        self,
+        chat: ChatTokenizer,
+        form: str,
+        *,
+        max_prompt: int,
+        context: int,
+        max_response: int,
+        selective: bool = False,
     ) -> None:
-        self.chat, self.form = chat, formats.get(form)
+        self.chat, self.form, self.selective = chat, formats.get(form), selective
         self.max_prompt = max(min(max_prompt, context - max_response), 0)
         self.context, self.max_response = context, max_response
         self.counts: Counter[str] = Counter()
@@ -173,9 +181,11 @@ class Encoder:
         if len(target) > self.max_response:
             self.counts["targets longer than the limit"] += 1
             return None
-        _, offsets = self.chat.text(target)
-        keep = selective_keep(self.form.parse(row.target), offsets)
-        return Expert(ids, target, [1] * len(target), [int(flag) for flag in keep], row.row_id)
+        keep = [1] * len(target)
+        if self.selective:
+            _, offsets = self.chat.text(target)
+            keep = [int(flag) for flag in selective_keep(self.form.parse(row.target), offsets)]
+        return Expert(ids, target, [1] * len(target), keep, row.row_id)
 
     def imitation(self, row: EpisodeRow) -> Expert | None:
         """Return a whole episode as one demonstration whose observations are masked."""
@@ -222,7 +232,7 @@ def row_options(config: TrainConfig, split: str) -> RowOptions:
     return RowOptions(
         format=data.format,
         template=data.template,
-        plan=data.plan,
+        plan=data.plan or "none",
         signatures=data.signatures,
         answers=data.answers,
         domains=data.domains,

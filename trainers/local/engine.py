@@ -103,7 +103,7 @@ class Engine:
         steps = self.checkpoints.steps()
         start = start_policy(config, needs, device, self.say)
         self.policy = load_policy(self.checkpoints.path(steps[-1]), config.model, device) if steps else start
-        encoder = make_encoder(config, self.policy)
+        encoder = make_encoder(config, self.policy, needs)
         self.data = load_data(config, needs, encoder)
         left_out = {key: number for key, number in self.data.counts.items() if "longer" in key}
         for reason, number in left_out.items():

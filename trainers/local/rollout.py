@@ -58,10 +58,14 @@ def read_sample(
         sample: Changed in place.
         prefix: Response tokens that stand in the prompt already (a hint).
     """
-    text, offsets = policy.chat.text([*prefix, *sample.response_ids])
-    sample.text, sample.parsed = text, form.parse(text)
-    if needs.token_types:
-        sample.token_types = token_type_codes(sample.parsed, offsets)[len(prefix) :]
+    ids = [*prefix, *sample.response_ids]
+    if not needs.token_types:
+        sample.text = policy.chat.plain(ids)
+        sample.parsed = form.parse(sample.text)
+        return
+    sample.text, offsets = policy.chat.text(ids)
+    sample.parsed = form.parse(sample.text)
+    sample.token_types = token_type_codes(sample.parsed, offsets)[len(prefix) :]
 
 
 def sample_steps(

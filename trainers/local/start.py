@@ -57,7 +57,7 @@ def start_policy(
     return policy
 
 
-def make_encoder(config: TrainConfig, policy: Policy) -> Encoder:
+def make_encoder(config: TrainConfig, policy: Policy, needs: Needs) -> Encoder:
     """Return the encoder of a run's rows."""
     return Encoder(
         policy.chat,
@@ -65,6 +65,7 @@ def make_encoder(config: TrainConfig, policy: Policy) -> Encoder:
         max_prompt=int(config.rollout.max_prompt_length or 1),
         context=policy.context,
         max_response=int(config.rollout.max_response_length or 1),
+        selective=needs.expert_keep,
     )
 
 
@@ -138,7 +139,8 @@ def _warm_start(config: TrainConfig, policy: Policy, steps: int, say: Callable[[
             micro_batch_tokens=config.update.micro_batch_tokens,
         ),
     )
-    experts = load_data(plain, Needs(rollouts=False, experts=True), make_encoder(plain, policy)).experts
+    supervised = Needs(rollouts=False, experts=True)
+    experts = load_data(plain, supervised, make_encoder(plain, policy, supervised)).experts
     order = Order(len(experts), config.seed, "warm start")
     updater = Updater(policy, SFT(SFTConfig()), Optimiser(policy, plain.update), plain, steps)
     for done in range(steps):

@@ -117,6 +117,7 @@ class ChatTokenizer:
                 self.end = int(found) if tokenizer.chat_template else self.end
         self.ends = tuple(sorted(ends))
         self.pad = self.end if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
+        self._backend = tokenizer.backend_tokenizer if tokenizer.is_fast else None
         self.special = frozenset(int(one) for one in tokenizer.all_special_ids) | ends
 
     def prompt(
@@ -192,7 +193,14 @@ class ChatTokenizer:
         """Return sampled ids as text without special tokens, and the characters of each id."""
         return decode_with_offsets(self._decode, ids, self.special)
 
+    def plain(self, ids: Sequence[int]) -> str:
+        """Return sampled ids as text without special tokens: the text of `text`, in one pass."""
+        return self._decode([one for one in ids if one not in self.special])
+
     def _decode(self, ids: Sequence[int]) -> str:
+        if self._backend is not None:
+            # A tenth of the time of the wrapper, which is called for every token where offsets are asked for.
+            return str(self._backend.decode(list(ids), skip_special_tokens=False))
         return str(self.tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
 
     def _encode(self, text: str) -> list[int]:

@@ -174,7 +174,7 @@ class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is o
                 chosen = chosen.order_by(*order, Record.inserted_at, Record.id)
                 every = [one for one in await db.scalars(chosen) if scores is None or one in scores]
             else:
-                every = await _in_queue_order(db, conditions, scores, user_id)
+                every = await _in_queue_order(db, dataset, conditions, scores, user_id)
         found, total = every[offset : offset + limit], len(every)
         items = [SearchResponseItem(record_id=one, score=scores[one] if scores else None) for one in found]
         return SearchResponses(items=items, total=total)
@@ -239,28 +239,29 @@ async def _count(statement: Any) -> dict[str, int]:
 
 
 async def _in_queue_order(
-    db: Any, conditions: list[Any], scores: Mapping[UUID, float] | None, user_id: Any
+    db: Any, dataset: Any, conditions: list[Any], scores: Mapping[UUID, float] | None, user_id: Any
 ) -> list[UUID]:
-    chosen = select(Record.id).where(*conditions).order_by(Record.inserted_at, Record.id)
-    if scores is not None:
-        found = [one for one in await db.scalars(chosen) if one in scores]
-        return sorted(found, key=lambda one: -scores[one])
-    if user_id is None:
-        return list((await db.scalars(chosen)).all())
-    answers = select(Response.record_id, func.count().label("answers"))
-    answers = answers.where(type_coerce(Response.status, String) == "submitted")
-    counts = answers.group_by(Response.record_id).subquery()
-    rows = await db.execute(
-        chosen.add_columns(func.coalesce(counts.c.answers, 0)).outerjoin(
-            counts, counts.c.record_id == Record.id
+    chosen = select(Record.id).where(*conditions)
+    if scores is not None or user_id is None:
+        ids = (await db.scalars(chosen.order_by(Record.inserted_at, Record.id))).all()
+        return (
+            list(ids)
+            if scores is None
+            else sorted((one for one in ids if one in scores), key=lambda one: -scores[one])
         )
+    answers = select(Response.record_id, func.count()).join(Record, Record.id == Response.record_id)
+    answers = answers.where(
+        Record.dataset_id == dataset.id, type_coerce(Response.status, String) == "submitted"
     )
-    keyed = [(-number, _shuffle(user_id, one), one) for one, number in rows.all()]
-    return [one for _, _, one in sorted(keyed)]
+    rows = (await db.execute(answers.group_by(Response.record_id))).all()
+    counts = {record: number for record, number in rows}  # noqa: C416  a row is no pair to dict()
+    own = str(user_id).encode()
 
+    def place(record: UUID) -> tuple[int, bytes]:
+        # The order of one person is a hash: different from that of others, the same each time.
+        return -counts.get(record, 0), hashlib.blake2b(record.bytes, key=own, digest_size=8).digest()
 
-def _shuffle(user_id: Any, record: UUID) -> bytes:
-    return hashlib.blake2b(f"{user_id}{record}".encode(), digest_size=8).digest()
+    return sorted((await db.scalars(chosen)).all(), key=place)
 
 
 async def _refuse_hidden(db: Any, dataset: Any, user_id: Any, names: set[str]) -> None:

@@ -67,19 +67,20 @@ class TextIndex:
         column = f"{{c{list(fields).index(field)}}} : " if field is not None else ""
         with self._open() as db:
             self._catch_up(db, dataset, fields)
+            names = dict(
+                db.execute("SELECT doc, record FROM stamps WHERE dataset = ?", (dataset,)).fetchall()
+            )
 
             def match(leaf: Leaf) -> dict[str, float]:
-                phrase = '"' + " ".join(leaf.words) + '"' + ("*" if leaf.prefix else "")
-                rows = db.execute(
-                    f"SELECT s.record, -bm25(t_{dataset}) FROM t_{dataset} JOIN stamps s ON s.doc = t_{dataset}.rowid "  # noqa: S608  the id is hexadecimal
-                    f"AND s.dataset = ? WHERE t_{dataset} MATCH ?",
-                    (dataset, column + phrase),
-                )
-                return dict(rows.fetchall())
+                phrase = column + '"' + " ".join(leaf.words) + '"' + ("*" if leaf.prefix else "")
+                # Beginnings of words score 1, as in Lucene: relevance over all their words takes seconds. A join
+                # with the stamps would let SQLite ask the index once per record.
+                score = "1.0" if leaf.prefix else f"-bm25(t_{dataset})"
+                asked = f"SELECT rowid, {score} FROM t_{dataset} WHERE t_{dataset} MATCH ?"  # noqa: S608  hexadecimal
+                return {names[doc]: value for doc, value in db.execute(asked, (phrase,))}
 
             def every() -> set[str]:
-                rows = db.execute("SELECT record FROM stamps WHERE dataset = ?", (dataset,))
-                return {record for (record,) in rows}
+                return set(names.values())
 
             return evaluate(parse(query), match, every)
 

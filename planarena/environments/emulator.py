@@ -21,18 +21,26 @@ from planarena.environments.rest_resources import Api, Entity, Resource, Route, 
 from planarena.environments.state import Record, Store, View
 from planarena.environments.world import Operation, World
 from planarena.errors import SchemaError
-from planarena.records.canonical import CanonicalError, canonical_bytes
+from planarena.records.canonical import canonical_bytes
 from planarena.tools.tool import Tool
 from planarena.tools.validation import SchemaValidator
 
-__all__ = ["EmulatedApi", "EmulatedWorld", "compile_validators", "id_of", "seed_tables", "state_observable"]
+__all__ = [
+    "EmulatedApi",
+    "EmulatedWorld",
+    "compile_validators",
+    "fields_of",
+    "id_of",
+    "seed_of",
+    "state_observable",
+]
 
-SEEDED = 3
 _LIMITS = ("limit", "perpage", "pagesize", "maxresults", "count", "first", "top", "size")
 _QUERIES = ("q", "query", "search", "term", "keyword", "keywords", "text")
 
 
-def _seed_of(*key: Any) -> int:
+def seed_of(*key: Any) -> int:
+    """Return a seed that depends on the key alone."""
     return int.from_bytes(blake2b(canonical_bytes(list(key)), digest_size=8).digest(), "big")
 
 
@@ -90,7 +98,7 @@ class EmulatedApi:
         """
         route = self.api.routes[name]
         inside = self._inside(route, arguments)
-        fields = _fields(route, arguments)
+        fields = fields_of(route, arguments)
         if route.role in {"read", "update", "delete", "part", "act"}:
             key = self.key_of(inside)
             record = self.state.get(route.shape, key)
@@ -197,7 +205,7 @@ class EmulatedApi:
         Raises:
             ToolError: The schemas of the id allow none.
         """
-        rng = Random(_seed_of("id", self.salt, shape, content))
+        rng = Random(seed_of("id", self.salt, shape, content))
         merged, root = self._id_schema(shape)
         number = merged.get("type") in {"integer", "number"}
         plain = not any(
@@ -258,7 +266,7 @@ class EmulatedApi:
     def _base(self, name: str, schema: Any, key: str) -> Any:
         known = self._bases.get((name, key))
         if known is None:
-            rng = Random(_seed_of("base", self.salt, name, key))
+            rng = Random(seed_of("base", self.salt, name, key))
             try:
                 known = Generator(schema, rng).value(schema)
             except (NoInstanceError, RecursionError) as error:
@@ -293,7 +301,7 @@ class EmulatedApi:
         key = (name, canonical_bytes([record["in"], record["id"], inner]).decode())
         known = self._bases.get(key)
         if known is None:
-            rng = Random(_seed_of("field", self.salt, *key))
+            rng = Random(seed_of("field", self.salt, *key))
             try:
                 known = Generator(schema, rng).value(inner, name, 3)
             except (NoInstanceError, RecursionError):
@@ -338,7 +346,7 @@ def _id_schema(api: Api, shape: str) -> tuple[dict[str, Any], Any]:
     return merged, root
 
 
-def _fields(route: Route, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def fields_of(route: Route, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a call says, by the names that the API uses; a body in an envelope is opened."""
     fields: dict[str, Any] = {}
     for key, value in arguments.items():
@@ -422,100 +430,6 @@ class EmulatedWorld(World):
             for name, tool in tools.items()
         }
         self._owners: dict[str, Any] = dict.fromkeys(tools, handlers)
-
-
-def seed_tables(
-    api: Api, shapes: list[str], salt: str
-) -> tuple[dict[str, dict[str, Record]], dict[str, str]]:
-    """Make the initial items of some resources, owners first.
-
-    Args:
-        api: The API.
-        shapes: The resources, outermost first.
-        salt: Differs between scenarios.
-
-    Returns:
-        The tables, and the value of each path parameter that belongs to no resource, by its name.
-
-    Raises:
-        ToolError: The schemas of an id allow none.
-    """
-    store = Store()
-    handlers = EmulatedApi(api, store.view("api"), salt, {})
-    plain: dict[str, str] = {}
-    tables: dict[str, dict[str, Record]] = {}
-    for shape in shapes:
-        rows = tables.setdefault(f"api.{shape}", {})
-        route = _writer(api, shape)
-        for inside in _owners(api, shape, tables, plain, salt):
-            for number in range(SEEDED):
-                fields = _sample_fields(route, Random(_seed_of("seed", salt, shape, inside, number)))
-                identity = (
-                    handlers.make_id(shape, [inside, number])
-                    if route is None
-                    else handlers.new_id(route, inside, fields)
-                )
-                rows[EmulatedApi.key_of([*inside, str(identity)])] = {
-                    "id": identity,
-                    "in": inside,
-                    "fields": fields,
-                    "done": {},
-                }
-    return tables, plain
-
-
-def _writer(api: Api, shape: str) -> Route | None:
-    roles = {"create": 0, "update": 1}
-    found = [route for route in api.routes.values() if route.shape == shape and route.role in roles]
-    return min(found, key=lambda route: roles[route.role], default=None)
-
-
-def _sample_fields(route: Route | None, rng: Random) -> dict[str, Any]:
-    if route is None:
-        return {}
-    tool = route.operation.tool
-    arguments: dict[str, Any] = {}
-    for key, (place, name) in route.operation.placement.items():
-        if place not in {"field", "form", "body"}:
-            continue
-        try:
-            value = Generator(tool.input_schema, rng).value(tool.parameters[key], name, 1)
-            canonical_bytes(value)
-        except (NoInstanceError, RecursionError, CanonicalError):
-            continue
-        arguments[key] = value
-    return _fields(route, arguments)
-
-
-def _owners(
-    api: Api, shape: str, tables: Mapping[str, Mapping[str, Record]], plain: dict[str, str], salt: str
-) -> list[list[str]]:
-    """Return the values of the path parameters before the item's own: the first owner, and plain values."""
-    route = next((one for one in api.routes.values() if one.shape == shape), None)
-    if route is None:
-        return [[]]
-    steps = route.steps[:-1] if route.role in {"read", "update", "delete", "part", "act"} else route.steps
-    inside: list[str] = []
-    for argument, owner in steps:
-        rows = tables.get(f"api.{owner}", {}) if owner else {}
-        match = next((row for row in rows.values() if row["in"] == inside), None)
-        if match is not None:
-            inside.append(str(match["id"]))
-            continue
-        known = plain.get(argument)
-        if known is None:
-            schema = route.operation.tool.parameters[argument]
-            try:
-                made = Generator(
-                    route.operation.tool.input_schema, Random(_seed_of("plain", salt, argument))
-                ).value(schema, argument)
-            except (NoInstanceError, RecursionError) as error:
-                raise ToolError(
-                    "not_emulated", f"No {argument} of the declared form could be made."
-                ) from error
-            known = plain[argument] = made
-        inside.append(str(known))
-    return [inside]
 
 
 def compile_validators(

@@ -15,9 +15,9 @@ from planarena.environments.emulator import (
     EmulatedWorld,
     compile_validators,
     id_of,
-    seed_tables,
     state_observable,
 )
+from planarena.environments.emulator_seed import seed_tables
 from planarena.environments.environment import ToolError
 from planarena.environments.generic_wording import Phrase, is_sayable, reportable, tool_wording, words_of
 from planarena.environments.instances import Generator, NoInstanceError, everyday_facts

@@ -7,7 +7,6 @@ refused with its reason and the others go on.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,13 @@ from typing import Any, NamedTuple
 
 from planarena.errors import SchemaError, SourceError, UserError
 from planarena.tools.documents import Documents, read_document
+from planarena.tools.openapi_parts import (
+    Arguments,
+    describe_operation,
+    media_of,
+    schema_of_example,
+    success_of,
+)
 from planarena.tools.repair import Repairer, clean_value
 from planarena.tools.tool import Effect, Tool
 from planarena.tools.validation import SchemaValidator
@@ -273,7 +279,7 @@ class _Converter:
     ) -> RestOperation:
         where = f"{self.file.name}: {method.upper()} {path}"
         needs: set[str] = set()
-        arguments = _Arguments()
+        arguments = Arguments()
         repairer = self._repairer(self.file, needs)
         for parameter, base in self._parameters(path, item, operation):
             self._parameter(parameter, base, arguments, needs, repairer)
@@ -288,7 +294,7 @@ class _Converter:
             namespace=self.namespace,
             name=name,
             wire_name=name,
-            description=_describe(operation, item, method, path),
+            description=describe_operation(operation, item, method, path),
             input_schema=schema,
             output_schema=output,
             effects=_EFFECTS[method],
@@ -345,7 +351,7 @@ class _Converter:
         self,
         parameter: dict[str, Any],
         base: Path,
-        arguments: _Arguments,
+        arguments: Arguments,
         needs: set[str],
         repairer: Repairer,
     ) -> None:
@@ -397,12 +403,12 @@ class _Converter:
         return repairer.schema(raw, parameter["name"])
 
     def _body(
-        self, operation: dict[str, Any], arguments: _Arguments, needs: set[str], repairer: Repairer
+        self, operation: dict[str, Any], arguments: Arguments, needs: set[str], repairer: Repairer
     ) -> str:
         body, base = self.documents.deref(operation.get("requestBody"), self.file)
         if not isinstance(body, dict):
             return "application/json" if arguments.has_body else ""
-        media, content = _media(body.get("content"))
+        media, content = media_of(body.get("content"))
         if content is None:
             return ""
         here = repairer if base == self.file else self._repairer(base, needs)
@@ -413,7 +419,7 @@ class _Converter:
         return media
 
     def _take_body(
-        self, raw: Any, base: Path, required: bool, arguments: _Arguments, needs: set[str], repairer: Repairer
+        self, raw: Any, base: Path, required: bool, arguments: Arguments, needs: set[str], repairer: Repairer
     ) -> None:
         """Make each property of a plain object an argument of its own; any other body is one argument."""
         flat = self._plain_object(raw, base, 0)
@@ -479,7 +485,7 @@ class _Converter:
                 )
                 if not isinstance(response, dict):
                     continue
-                raw, example = _success(response)
+                raw, example = success_of(response)
                 if raw is None or (
                     isinstance(raw, dict)
                     and raw.keys() <= {"type", "description", "title"}
@@ -502,89 +508,3 @@ class _Converter:
             except UserError as error:
                 repairs.append(f"response {code}: its schema is left out: {error.what[:200]}")
         return (codes[0] if codes else ""), None
-
-
-class _Arguments:
-    """The arguments of one operation; two of one name are told apart by their place."""
-
-    def __init__(self) -> None:
-        self.properties: dict[str, Any] = {}
-        self.required: list[str] = []
-        self.placement: dict[str, tuple[str, str]] = {}
-        self.has_body = False
-
-    def add(self, name: str, location: str, schema: Any, required: bool) -> None:
-        """Add one."""
-        key, number = name, 2
-        while key in self.properties:
-            key = f"{location}_{name}" if f"{location}_{name}" not in self.properties else f"{name}_{number}"
-            number += 1
-        self.properties[key] = schema
-        self.placement[key] = (location, name)
-        if required:
-            self.required.append(key)
-
-
-def _media(content: Any) -> tuple[str, dict[str, Any] | None]:
-    """Choose JSON where there is JSON, else the first form or other type."""
-    if not isinstance(content, dict):
-        return "", None
-    options = [(str(name), value) for name, value in content.items() if isinstance(value, dict)]
-    for wanted in ("json", "x-www-form-urlencoded", "multipart", ""):
-        for name, value in options:
-            if wanted in name.lower():
-                return name, value
-    return "", None
-
-
-def _success(response: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the schema and an example of a response, each None where there is none."""
-    raw, example = response.get("schema"), None
-    examples = response.get("examples")
-    if isinstance(examples, dict) and examples:  # OpenAPI 2: by media type
-        example = next((value for name, value in examples.items() if "json" in str(name)), None)
-    _, content = _media(response.get("content"))
-    if content is not None:
-        raw = content.get("schema") if raw is None else raw
-        example = content.get("example")
-        named = content.get("examples")
-        if example is None and isinstance(named, dict) and named:
-            first = next(iter(named.values()))
-            example = first.get("value") if isinstance(first, dict) else None
-    if isinstance(example, str) and example.lstrip()[:1] in {"{", "["}:
-        try:
-            example = json.loads(example)
-        except (ValueError, RecursionError):
-            example = None
-    return raw, example
-
-
-def schema_of_example(value: Any, depth: int = 0) -> dict[str, Any]:
-    """Return the schema that an example suggests: types, properties, the first item of each list."""
-    if isinstance(value, dict) and depth < 20:
-        return {
-            "type": "object",
-            "properties": {name: schema_of_example(inner, depth + 1) for name, inner in value.items()},
-        }
-    if isinstance(value, list) and depth < 20:
-        return {"type": "array", **({"items": schema_of_example(value[0], depth + 1)} if value else {})}
-    kinds = {bool: "boolean", int: "integer", float: "number", str: "string"}
-    return {"type": kinds[type(value)], "examples": [value]} if type(value) in kinds else {}
-
-
-def _describe(operation: dict[str, Any], item: dict[str, Any], method: str, path: str) -> str:
-    parts = []
-    for holder in (operation, item):
-        for key in ("summary", "description"):
-            text = holder.get(key)
-            if isinstance(text, str) and text.strip() and clean_value(text) and text.strip() not in parts:
-                parts.append(text.strip())
-        if parts:
-            break
-    if not parts:
-        return f"{method.upper()} {path}"
-    if len(parts) == 2 and parts[1].startswith(parts[0].rstrip(".")):
-        parts = parts[1:]
-    return ". ".join(
-        part.rstrip(".") if number < len(parts) - 1 else part for number, part in enumerate(parts)
-    )

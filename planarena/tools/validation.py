@@ -110,7 +110,7 @@ def _check_targets(item: dict[str, Any], root: Any, where: str) -> None:
             found = found[int(word)] if isinstance(found, list) else found[word]
         except (KeyError, IndexError, TypeError, ValueError):
             raise SchemaError(
-                f"$ref points nowhere: {target[:120]!r}",
+                f"the schema does not compile: $ref points nowhere: {target[:120]!r}",
                 where=where,
                 fix="define it under $defs, or correct the name",
             ) from None

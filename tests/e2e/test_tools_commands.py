@@ -185,6 +185,7 @@ def _read(run: Path, table: str) -> polars.DataFrame:
     return polars.read_parquet(sorted(str(file) for file in (run / "tables" / table).glob("*.parquet")))
 
 
+@pytest.mark.slow
 def test_a_build_from_openapi_is_emulated_and_says_so_and_repeats(shop: Path, tmp_path: Path) -> None:
     source = f"openapi:{shop}"
     first, second = _build(source, tmp_path / "a"), _build(source, tmp_path / "b")
@@ -201,6 +202,7 @@ def test_a_build_from_openapi_is_emulated_and_says_so_and_repeats(shop: Path, tm
         assert _read(first, table).equals(_read(second, table)), table
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_new_writes_an_environment_from_which_trajectories_are_built(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

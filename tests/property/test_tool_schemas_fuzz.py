@@ -163,6 +163,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return asked
 
 
+@pytest.mark.slow
 def test_fuzzed_schemas_and_calls(no_network: list[Any]) -> None:
     rng = Random(20260101)
     counts: Counter[str] = Counter()

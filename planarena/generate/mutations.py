@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from planarena.episodes import Taken
 from planarena.generate.semantic_values import semantic_values
-from planarena.proofs import DecisionPoint
+from planarena.proofs import DecisionPoint, scalars_of
 from planarena.tools import Tool
 
 __all__ = ["MUTATIONS", "Knowledge", "Proposal", "Scene", "propose"]
@@ -46,15 +46,13 @@ class Knowledge:
 
     Attributes:
         by_type: Observed values by semantic type, latest first.
-        scalars: Every known scalar, as `repr`.
+        scalars: Every known scalar, as canonical JSON.
     """
 
     def __init__(self, scene: Scene, literals: Iterable[Mapping[str, Any]]) -> None:
         self._scene = scene
         self.by_type: dict[str, list[Any]] = {}
-        self.scalars = {repr(value) for value in scene.facts.values()}
-        for arguments in literals:
-            self.scalars.update(map(repr, arguments.values()))
+        self.scalars = scalars_of([scene.facts, *literals])
 
     def learn(self, taken: Taken) -> None:
         """Add an observation."""
@@ -63,7 +61,11 @@ class Knowledge:
             known = self.by_type.setdefault(semantic, [])
             if value not in known:
                 known.insert(0, value)
-            self.scalars.add(repr(value))
+        self.scalars |= scalars_of(taken.outcome.result)
+
+    def holds(self, value: Any) -> bool:
+        """Say whether a value, and all that it is made of, is known."""
+        return scalars_of(value) <= self.scalars
 
 
 class Scene(NamedTuple):
@@ -214,7 +216,7 @@ def _too_early(scene: Scene, known: Knowledge, point: DecisionPoint, rng: Random
             continue
         taken, call = point.taken[step], point.program[step]
         unknown = any(
-            binding.source >= point.step and repr(taken.arguments[binding.argument]) not in known.scalars
+            binding.source >= point.step and not known.holds(taken.arguments[binding.argument])
             for binding in call.bound
         )
         skips = point.before[step] >> point.step & 1
@@ -231,7 +233,7 @@ def _parallel(scene: Scene, known: Knowledge, point: DecisionPoint, rng: Random)
     for step in range(point.step + 1, len(point.program)):
         taken, call = point.taken[step], point.program[step]
         values = [taken.arguments[binding.argument] for binding in call.bound if binding.source == point.step]
-        if values and any(repr(value) not in known.scalars for value in values):
+        if values and not all(map(known.holds, values)):
             beside = taken.tool, taken.arguments
             yield Proposal("parallel_dependents", gold.tool, gold.arguments, grounded=False, beside=beside)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planarena.proofs.dependence import Dependences, OrderEvidence, find_dependences, swap_changes
 from planarena.proofs.legality import Violation, prove_orders
-from planarena.proofs.minimality import find_superfluous, known_values
+from planarena.proofs.minimality import find_superfluous, known_values, scalars_of
 from planarena.proofs.outcomes import Choice, ChoiceOutcome, DecisionPoint, judge_choice, ready_steps
 from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
 
@@ -24,5 +24,6 @@ __all__ = [
     "read_goal",
     "ready_steps",
     "replay_trajectory",
+    "scalars_of",
     "swap_changes",
 ]

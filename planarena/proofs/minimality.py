@@ -11,6 +11,7 @@ that no proper part of this trajectory with one step less reaches the goal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,15 +20,21 @@ from planarena.episodes import Episode, Goal, reached
 from planarena.records.canonical import canonical_bytes
 from planarena.tasks.atoms import Binding, Call, resolve
 
-__all__ = ["find_superfluous", "known_values"]
+__all__ = ["find_superfluous", "known_values", "scalars_of"]
+
+_MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2})")
 
 
 def known_values(program: Sequence[Call], facts: dict[str, Any]) -> frozenset[bytes]:
     """Return the scalar values that the user tells or told: literals and facts, as canonical JSON."""
-    return frozenset(_scalars([facts, *(call.literals for call in program)]))
+    return frozenset(scalars_of([facts, *(call.literals for call in program)]))
 
 
-def _scalars(value: Any) -> set[bytes]:
+def scalars_of(value: Any) -> set[bytes]:
+    """Return the scalars in a JSON value, as canonical JSON; a moment tells its date and its time too.
+
+    Truth values are left out: there are only two, so either is known.
+    """
     found: set[bytes] = set()
     stack: list[Any] = [value]
     while stack:
@@ -38,6 +45,8 @@ def _scalars(value: Any) -> set[bytes]:
             stack.extend(item)
         elif not isinstance(item, bool) and item is not None:
             found.add(canonical_bytes(item))
+            if isinstance(item, str) and item[10:11] == "T" and (moment := _MOMENT.match(item)) is not None:
+                found.update(map(canonical_bytes, moment.groups()))
     return found
 
 
@@ -64,7 +73,7 @@ def find_superfluous(
         for step in range(dropped + 1, len(program)):
             gone = [binding for binding in program[step].bound if binding.source in missing]
             if gone:
-                shown = known.union(*(_scalars(outcome.result) for _, outcome in observed))
+                shown = known.union(*(scalars_of(outcome.result) for _, outcome in observed))
                 for source in {binding.source for binding in gone}:
                     # A consumer may still know the value itself; all else of the missing result stays unknown.
                     episode.results[source] = _known_part(gone, source, results[source], shown)

@@ -9,7 +9,14 @@ import pytest
 
 from planarena.environments import Environment, Seed, ToolError, World, tool
 from planarena.episodes import Episode, Goal, RequiredOutput, reached
-from planarena.proofs import find_dependences, find_superfluous, known_values, prove_orders, swap_changes
+from planarena.proofs import (
+    find_dependences,
+    find_superfluous,
+    known_values,
+    prove_orders,
+    scalars_of,
+    swap_changes,
+)
 from planarena.tasks.atoms import Binding, Call
 from planarena.tools import Semantic
 
@@ -319,6 +326,14 @@ def test_a_read_only_task_is_not_minimal_at_zero_steps(world):
     _, final = run(world, program)
     goal = Goal(final, (RequiredOutput("weigh_box", ((("grams",), 5),)),))
     assert not reached(goal, final, [])
+
+
+def test_who_knows_a_moment_knows_its_date_and_its_time():
+    known = scalars_of({"start": ["2026-10-29T18:00"], "open": True, "seats": 4, "note": None})
+    assert known == {b'"2026-10-29T18:00"', b'"2026-10-29"', b'"18:00"', b"4"}
+    assert scalars_of("2026-10-29") <= known
+    assert not scalars_of("2026-10-29T19:00") <= known
+    assert not scalars_of("2026-10-30") <= known
 
 
 def test_the_goal_tells_true_from_one(world):

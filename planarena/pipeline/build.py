@@ -420,15 +420,18 @@ _SLACK, _DOMAIN_SLACK = 0.004, 0.012
 
 def _new_chooser(config: BuildConfig) -> Chooser:
     mix = config.composition
+    missing = (0.0,) * mix.max_actions
     lengths = {
-        str(length): weight for length, weight in enumerate(mix.length_mix[: mix.max_actions], start=1)
+        str(length): weight
+        for length, weight in enumerate((mix.length_mix + missing)[: mix.max_actions], start=1)
     }
+    shapes = {name: mix.shape_mix.get(name, 0.0) for name in ("serial", "parallel", "mixed")}
     domains = {name: mix.domain_mix.get(name, 1.0) for name in domains_of(config.sources)}
     return Chooser(
         config.trajectories,
         {
             "length": Balance(lengths, _SLACK),
-            "shape": Balance(mix.shape_mix, _SLACK),
+            "shape": Balance(shapes, _SLACK),
             "domain": Balance(domains, _DOMAIN_SLACK),
         },
     )

@@ -14,6 +14,8 @@ DROP, KEEP, DUPLICATE, BALANCE = 0, 1, 2, 3
 
 # How far a share may exceed what was asked for, plus a few items so that small builds are not starved [ours].
 _SLACK_ITEMS = 4.0
+# Items after which a category that none of them had counts as out of reach [ours].
+_PATIENCE = 200
 
 
 class ItemKeys(msgspec.Struct, frozen=True, array_like=True):
@@ -34,30 +36,43 @@ class Balance:
     """Keeps the share of each category of one dimension from exceeding its weight.
 
     No category may exceed its share by more than `slack`, so together the others cannot push a scarce
-    one further below its share than the sum of their slacks.
+    one further below its share than the sum of their slacks. A category that nothing offered has (seven actions
+    at a depth of two) does not count: waiting for it would end the build.
 
     Args:
-        weights: Weight by category; categories without one are not limited.
+        weights: Weight by category; those of weight 0 are never admitted, those without one not limited.
         slack: Share by which a category may exceed its own.
     """
 
     def __init__(self, weights: Mapping[str, float], slack: float) -> None:
-        total = sum(weights.values())
-        self._shares = {name: weight / total for name, weight in weights.items()} if total else {}
+        self._weights = dict(weights)
+        self._whole = sum(weights.values())
         self._slack = slack
+        self._offered: set[str] = set()
+        self._offers = 0
         self._counts: dict[str, int] = {}
         self._total = 0
 
+    def offer(self, category: str) -> None:
+        """Take note that an item of the category could be had."""
+        if category in self._weights:
+            self._offers += 1
+            self._offered.add(category)
+            if self._offers >= _PATIENCE:
+                self._whole = sum(self._weights[name] for name in sorted(self._offered))
+
     def admits(self, category: str) -> bool:
         """Say whether one more of the category keeps it within its share."""
-        share = self._shares.get(category)
-        if share is None:
+        if category not in self._weights:
             return True
+        if not self._weights[category]:
+            return False
+        share = self._weights[category] / self._whole
         return self._counts.get(category, 0) + 1 <= (share + self._slack) * (self._total + 1) + _SLACK_ITEMS
 
     def count(self, category: str) -> None:
         """Count one of the category."""
-        if category in self._shares:
+        if category in self._weights:
             self._counts[category] = self._counts.get(category, 0) + 1
             self._total += 1
 
@@ -98,7 +113,11 @@ class Chooser:
                 break
             if task == 0:
                 decisions.append(DROP)
-            elif not all(
+                continue
+            for name, balance in self._balances.items():
+                if name in mine:
+                    balance.offer(mine[name])
+            if not all(
                 balance.admits(mine[name]) for name, balance in self._balances.items() if name in mine
             ):
                 decisions.append(BALANCE)

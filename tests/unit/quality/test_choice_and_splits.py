@@ -59,6 +59,30 @@ def test_shares_are_held_within_two_points_when_the_supply_is_lopsided():
         assert abs(taken[kind] / 5000 - weight) < 0.02
 
 
+def test_a_category_out_of_reach_does_not_end_the_build():
+    balance = Balance({"1": 0.1, "2": 0.2, "7": 0.7}, 0.004)
+    chooser = Chooser(3000, {"length": balance})
+    for chunk in range(200):
+        kinds = [{"length": str(1 + number % 2)} for number in range(40)]
+        chooser.choose(keys(range(chunk * 40 + 1, chunk * 40 + 41), kinds))
+        if chooser.full:
+            break
+    assert chooser.full
+    # Of what is in reach the weights hold: 1 to 2, within the slack of 0.004 and 4 items.
+    assert abs(balance._counts["1"] / 3000 - 1 / 3) < 0.01
+    # Offered at last, it counts again: the others wait for it.
+    chooser.wanted = 6000
+    for chunk in range(200, 240):
+        kinds = [{"length": "7" if number == 0 else "2"} for number in range(40)]
+        chooser.choose(keys(range(chunk * 40 + 1, chunk * 40 + 41), kinds))
+    assert balance._counts["7"] == 40
+
+
+def test_a_weight_of_nothing_admits_nothing_and_no_weight_limits_nothing():
+    balance = Balance({"a": 0.0, "b": 1.0}, 0.1)
+    assert [balance.admits(name) for name in "abc"] == [False, True, True]
+
+
 def test_fingerprints_hold_no_more_than_64_bytes_each_and_lose_none():
     found = FingerprintSet()
     rng = random.Random(2)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +38,37 @@ def shared(root: Path) -> Path:
     if not folder.is_dir():
         pytest.skip("no ../shared beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def growth() -> Callable[[Callable[[float], object]], float]:
+    """How many times longer the whole takes than an eighth of it: linear 8, quadratic 64.
+
+    A ratio, because seconds depend on the machine and its load. The function is called with 1/8 and with 1,
+    the share of the full size to work on. Processor time counts, not the clock's, and the least of at most
+    five attempts, without the garbage collector, whose time depends on all that the process holds. A
+    millisecond is added to both, so that what takes no time at all has no ratio.
+    """
+
+    def measure(run: Callable[[float], object]) -> float:
+        least = dict.fromkeys((0.125, 1.0), float("inf"))
+        ratio = float("inf")
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(5):
+                for share in least:
+                    begun = time.process_time()
+                    run(share)
+                    least[share] = min(least[share], time.process_time() - begun)
+                ratio = (least[1.0] + 1e-3) / (least[0.125] + 1e-3)
+                if ratio < 16:
+                    break
+        finally:
+            gc.enable()
+        return ratio
+
+    return measure
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,9 @@ from .textindex import TextIndex
 
 __all__ = ["EmbeddedSearchEngine"]
 
+# Thousands of ids are read for a page of a few: as text, 32 hexadecimal digits, they cost a tenth.
+_HEX = type_coerce(Record.id, String)
+
 
 @SearchEngine.register("embedded")
 class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is of the managed environment
@@ -170,13 +173,16 @@ class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is o
             scores = None if query is None else await self._scores(dataset, query)
             if sort:
                 order = [key for item in sort for key in ordering(item)]
-                chosen = select(Record.id).where(*conditions)
+                chosen = select(_HEX).where(*conditions)
                 chosen = chosen.order_by(*order, Record.inserted_at, Record.id)
                 every = [one for one in await db.scalars(chosen) if scores is None or one in scores]
             else:
                 every = await _in_queue_order(db, dataset, conditions, scores, user_id)
         found, total = every[offset : offset + limit], len(every)
-        items = [SearchResponseItem(record_id=one, score=scores[one] if scores else None) for one in found]
+        items = [
+            SearchResponseItem(record_id=UUID(hex=one), score=scores[one] if scores else None)
+            for one in found
+        ]
         return SearchResponses(items=items, total=total)
 
     async def similarity_search(
@@ -210,7 +216,7 @@ class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is o
         async with AsyncSessionLocal() as db:
             pairs = select(Record.id, Vector.value).join(Vector, Vector.record_id == Record.id)
             found = (await db.execute(pairs.where(*conditions))).all()
-        rows = [pair for pair in found if scores is None or pair[0] in scores]
+        rows = [pair for pair in found if scores is None or pair[0].hex in scores]
         if not rows:
             return SearchResponses(items=[], total=0)
         matrix, wanted = np.asarray([vector for _, vector in rows], float), np.asarray(target, float)
@@ -225,11 +231,10 @@ class EmbeddedSearchEngine(SearchEngine):  # type: ignore[misc]  # the base is o
         ]
         return SearchResponses(items=items, total=len(items))
 
-    async def _scores(self, dataset: Any, query: Any) -> dict[UUID, float]:
+    async def _scores(self, dataset: Any, query: Any) -> dict[str, float]:
         asked = TextQuery(q=query) if isinstance(query, str) else query
         fields = sorted(field.name for field in dataset.fields if not field.is_image)
-        found = await asyncio.to_thread(self._texts.search, dataset.id.hex, fields, asked.q, asked.field)
-        return {UUID(hex=record): score for record, score in found.items()}
+        return await asyncio.to_thread(self._texts.search, dataset.id.hex, fields, asked.q, asked.field)
 
 
 async def _count(statement: Any) -> dict[str, int]:
@@ -239,9 +244,9 @@ async def _count(statement: Any) -> dict[str, int]:
 
 
 async def _in_queue_order(
-    db: Any, dataset: Any, conditions: list[Any], scores: Mapping[UUID, float] | None, user_id: Any
-) -> list[UUID]:
-    chosen = select(Record.id).where(*conditions)
+    db: Any, dataset: Any, conditions: list[Any], scores: Mapping[str, float] | None, user_id: Any
+) -> list[str]:
+    chosen = select(_HEX).where(*conditions)
     if scores is not None or user_id is None:
         ids = (await db.scalars(chosen.order_by(Record.inserted_at, Record.id))).all()
         return (
@@ -249,17 +254,18 @@ async def _in_queue_order(
             if scores is None
             else sorted((one for one in ids if one in scores), key=lambda one: -scores[one])
         )
-    answers = select(Response.record_id, func.count()).join(Record, Record.id == Response.record_id)
+    owner = type_coerce(Response.record_id, String)
+    answers = select(owner, func.count()).join(Record, Record.id == Response.record_id)
     answers = answers.where(
         Record.dataset_id == dataset.id, type_coerce(Response.status, String) == "submitted"
     )
-    rows = (await db.execute(answers.group_by(Response.record_id))).all()
+    rows = (await db.execute(answers.group_by(owner))).all()
     counts = {record: number for record, number in rows}  # noqa: C416  a row is no pair to dict()
     own = str(user_id).encode()
 
-    def place(record: UUID) -> tuple[int, bytes]:
+    def place(record: str) -> tuple[int, bytes]:
         # The order of one person is a hash: different from that of others, the same each time.
-        return -counts.get(record, 0), hashlib.blake2b(record.bytes, key=own, digest_size=8).digest()
+        return -counts.get(record, 0), hashlib.blake2b(record.encode(), key=own, digest_size=8).digest()
 
     return sorted((await db.scalars(chosen)).all(), key=place)
 

@@ -22,7 +22,9 @@ leaves = st.one_of(
     st.builds(Leaf, st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS)), st.just(False)),
 )
 trees = st.recursive(
-    leaves, lambda inner: st.one_of(st.builds(Not, inner), st.builds(Combined, st.booleans(), inner, inner)), max_leaves=8
+    leaves,
+    lambda inner: st.one_of(st.builds(Not, inner), st.builds(Combined, st.booleans(), inner, inner)),
+    max_leaves=8,
 )
 
 
@@ -46,7 +48,9 @@ def holds(tree, document):
     size = len(tree.words)
     windows = [tuple(document[at : at + size]) for at in range(len(document) - size + 1)]
     if tree.prefix:
-        return any(window[:-1] == tree.words[:-1] and window[-1].startswith(tree.words[-1]) for window in windows)
+        return any(
+            window[:-1] == tree.words[:-1] and window[-1].startswith(tree.words[-1]) for window in windows
+        )
     return tree.words in windows
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from planarena import managed
-from planarena.environments.sandbox import Limits
-from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
+from planarena.environments import Limits, ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
 from planarena.errors import UserError
 from planarena.eval.bfcl.categories import COUNTS, FORMATS, REVISION, categories_of, current_id
 from planarena.eval.bfcl.formulas import FORMULAS, columns, overall

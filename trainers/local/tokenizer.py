@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from planarena.errors import UserError
 from planarena.formats import decode_with_offsets
 
@@ -14,10 +16,11 @@ __all__ = ["ChatTokenizer", "train_tokenizer"]
 _PAD, _END = "<|pad|>", "<|end|>"
 _ROLES = ("system", "user", "assistant", "tool")
 
-# Words, single digits, single spaces and runs of signs never merge, so a value is cut the same way in a question
-# and inside JSON; that is what makes copying learnable.
-_PIECES = r"</?[a-z_]+>|\p{L}+(?:_\p{L}+)*_?|\p{N}|\s|[^\p{L}\p{N}\s]+(?: [^\p{L}\p{N}\s]+)*"
+# Merges never join letters with what stands beside them, so a value is cut the same way in a question and inside
+# JSON; that is what makes copying learnable.
+_PIECES = r"\p{L}+|\p{N}| ?[^\p{L}\p{N}\s]+|\s"
 _SIGNATURE = re.compile(r"^[a-z]\w*\([^()\n]*\)$", re.MULTILINE)
+_TAG = re.compile(r"</?[a-z_]+>")
 _MOST_SIGNATURES = 512
 
 _TEMPLATE = (
@@ -37,29 +40,26 @@ _TEMPLATE = (
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
     """Train a byte-level tokenizer that loses nothing; it saves and loads as any fast tokenizer.
 
-    Tool signatures that stand on a line of their own become one token each.
+    It is of Qwen2's class: for a model of that type transformers replaces any other class, and with it how text is
+    cut, without a word. Tool signatures that stand on a line of their own, names of tools and tags become one token
+    each.
 
     Args:
         texts: Prompts and targets of the run.
         vocabulary: Most tokens, added tokens excluded; at least the 256 bytes are there.
 
     Returns:
-        A `PreTrainedTokenizerFast` with a chat template.
+        A fast tokenizer with a chat template.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
+    from transformers import Qwen2Tokenizer
 
     texts = list(texts)
-    signatures: dict[str, None] = {}
-    for text in texts:
-        for match in _SIGNATURE.finditer(text):
-            if len(signatures) < _MOST_SIGNATURES:
-                signatures.setdefault(match[0])
-    tokenizer = Tokenizer(models.BPE(unk_token=None))
+    tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(_PIECES), behavior="isolated"),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            Qwen2Tokenizer().backend_tokenizer.pre_tokenizer,
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
@@ -71,14 +71,32 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
     )
     tokenizer.train_from_iterator(texts, trainer)
-    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in sorted(signatures)])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
+    learned = msgspec.json.decode(tokenizer.to_str())["model"]
+    found = Qwen2Tokenizer(
+        vocab=learned["vocab"],
+        merges=[tuple(merge) for merge in learned["merges"]],
+        unk_token=_PAD,
         pad_token=_PAD,
         eos_token=_END,
+        additional_special_tokens=[f"<|{role}|>" for role in _ROLES],
         chat_template=_TEMPLATE,
         clean_up_tokenization_spaces=False,
     )
+    signatures = _found(texts, _SIGNATURE)
+    names = sorted({signature.partition("(")[0] for signature in signatures})
+    found.add_tokens([AddedToken(text, normalized=False) for text in (*_found(texts, _TAG), *signatures)])
+    found.add_tokens([AddedToken(name, normalized=False, single_word=True) for name in names])
+    return found
+
+
+def _found(texts: Sequence[str], pattern: re.Pattern[str]) -> list[str]:
+    """Return the different matches in some texts, sorted; the first few hundred."""
+    seen: dict[str, None] = {}
+    for text in texts:
+        for match in pattern.finditer(text):
+            if len(seen) < _MOST_SIGNATURES:
+                seen.setdefault(match[0])
+    return sorted(seen)
 
 
 class ChatTokenizer:

@@ -17,9 +17,10 @@ _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff}
 h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid #d0d7de}
 table{border-collapse:collapse;margin:1rem 0;width:100%}th,td{padding:.25rem .6rem;border-bottom:1px solid #eaeef2}
-th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
+th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .bar{background:#eaeef2;height:.7rem;position:relative;min-width:9rem}.bar i{position:absolute;height:100%}
-.bar .v{background:#4078c0;left:0}.bar .r{background:#1b1f2455}.quiet{color:#656d76}code{font-size:.9em}
+.bar .v{background:#4078c0;left:0}.bar .r{background:#1b1f2455}.quiet{color:#656d76}code{font-size:.9em;overflow-wrap:anywhere}
+@media(max-width:60rem){table{display:block;overflow-x:auto}}
 .big{font-size:1.3rem;font-weight:600}details{margin:.5rem 0}td.detail{overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}h2,th,td{border-color:#30363d}
 .bar{background:#21262d}.bar .r{background:#e6edf366}}
@@ -66,6 +67,8 @@ def _suite(name: str, result: SuiteResult) -> str:
             f'<p class="big">{_percent(headline.value) or "not run"} <span class="quiet">{text(headline.name)}'
         )
         parts.append(f", 95 % interval {_percent(headline.low)} to {_percent(headline.high)}</span></p>")
+        if headline.not_run and headline.value is not None:
+            parts.append(f"<p><strong>Counted as 0, not run:</strong> {text(', '.join(headline.not_run))}.</p>")
     parts.append(f"<p>Computed on {text(result.revision)}.")
     if result.tokens is not None:
         parts.append(

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
-import shutil
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +14,7 @@ from planarena.config import BuildConfig
 from planarena.environments.catalog import operations_of
 from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
 from planarena.pipeline.finish import tool_row
+from planarena.pipeline.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
 from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, phase_keys
 from planarena.pipeline.ledger import FinishedChunk, Ledger
 from planarena.pipeline.outputs import write_outputs
@@ -30,7 +28,6 @@ from planarena.records.tables import FORMAT_VERSION
 
 __all__ = ["DryRun", "Progress", "build", "plan_build"]
 
-LEDGER, LOCK = "ledger.sqlite", ".lock"
 # Chunks without a single accepted trajectory after which a build ends: the sources are spent.
 _MOST_BARREN = 20
 
@@ -111,11 +108,11 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
     """
     _check_domains(config)
     keys = phase_keys(config)
-    root = _open_folder(config)
+    root = open_folder(config)
     try:
-        with _locked(root):
+        with locked(root):
             if config.execution.fresh:
-                _clear(root)
+                clear(root)
             ledger = Ledger(root / LEDGER)
             try:
                 return _Build(config, keys, root, ledger, progress).run()
@@ -124,65 +121,16 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; run the same command again to go on ({root})") from None
     except OSError as error:
-        raise _storage_error(error, root) from error
+        raise storage_error(error, root) from error
     except sqlite3.OperationalError as error:
         number = errno.ENOSPC if "full" in str(error) else errno.EROFS if "readonly" in str(error) else None
-        raise _storage_fault(number, f"the ledger: {error}", root) from error
-
-
-def _storage_error(error: OSError, root: Path) -> UserError:
-    return _storage_fault(error.errno, str(error), root)
-
-
-def _storage_fault(number: int | None, text: str, root: Path) -> UserError:
-    again = "then run the same command again: what is done is kept"
-    if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
-        return UserError("no space left", where=str(root), fix=f"free some space, {again}")
-    if number in {errno.EACCES, errno.EPERM, errno.EROFS}:
-        return UserError(
-            "cannot be written", where=str(root), fix=f"give a folder that you may write to, {again}"
-        )
-    return UserError(text, where=str(root), fix=f"mend it, {again}")
-
-
-def _open_folder(config: BuildConfig) -> Path:
-    if not config.out:
-        raise UserError("no output folder", where="--out", fix="give one, as --out runs/first")
-    root = Path(config.out)
-    if root.exists() and not root.is_dir():
-        raise RunError("is a file", where=str(root), fix="give a folder as --out")
-    if root.is_dir() and any(path.name != LOCK for path in root.iterdir()) and not (root / LEDGER).is_file():
+        raise storage_fault(number, f"the ledger: {error}", root) from error
+    except sqlite3.DatabaseError as error:
         raise RunError(
-            "holds files, but no planarena run", where=str(root), fix="give an empty or new folder as --out"
-        )
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        probe = root / f".probe.{os.getpid()}"
-        probe.write_bytes(b"")
-        probe.unlink()
-    except OSError as error:
-        raise _storage_error(error, root) from error
-    return root
-
-
-@contextmanager
-def _locked(root: Path) -> Iterator[None]:
-    """Keep other builds out of the folder; the lock goes with the process, however it ends."""
-    with (root / LOCK).open("wb") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(
-                "another process is building here", where=str(root), fix="wait for it, or give another --out"
-            ) from None
-        yield
-
-
-def _clear(root: Path) -> None:
-    for name in ("tables", "work"):
-        shutil.rmtree(root / name, ignore_errors=True)
-    for name in ("run.json", "README.md", "report.html", LEDGER, f"{LEDGER}-journal"):
-        (root / name).unlink(missing_ok=True)
+            f"the ledger is damaged: {error}",
+            where=str(root / LEDGER),
+            fix="put a copy of it back, or give --fresh to build anew",
+        ) from error
 
 
 class _Build:
@@ -390,7 +338,7 @@ class _Build:
 
     def _fail(self, job: Job, reply: JobFailed) -> None:
         if reply.errno is not None:
-            raise _storage_fault(reply.errno, reply.detail.strip().splitlines()[-1], self.root)
+            raise storage_fault(reply.errno, reply.detail.strip().splitlines()[-1], self.root)
         raise PlanArenaError(f"chunk {job.chunk} failed in {job.kind} with {reply.error}:\n{reply.detail}")
 
     # -- the end -------------------------------------------------------------------------------

@@ -134,6 +134,12 @@ def test_unknown_names_name_the_nearest(tmp_path):
         (["--set", "trajectories=many"], "trajectories"),
         (["--set", "nonsense"], "key=value"),
         (["--workers", "-1"], "execution.workers"),
+        (["--set", "composition.mixed_share=3"], "composition.mixed_share"),
+        (["--set", "composition.mixed_share=.nan"], "composition.mixed_share"),
+        (["--set", "composition.shape_mix={round: 1}"], "composition.shape_mix"),
+        (["--set", "composition.domain_mix={travel: -1}"], "composition.domain_mix"),
+        (["--set", "composition.domain_mix={travle: 1}"], "composition.domain_mix"),
+        (["--set", "split.held_out=[suport]"], "split.held_out"),
         (["--seed", str(2**70)], "seed"),
     ],
 )
@@ -191,6 +197,13 @@ def test_a_run_of_another_format_version(finished, tmp_path):
     info = json.loads((out / "run.json").read_text())
     (out / "run.json").write_text(json.dumps({**info, "format_version": 99}))
     fails("inspect", out, says=["format version 99"])
+
+
+def test_a_damaged_ledger_is_named(finished, tmp_path):
+    out = tmp_path / "run"
+    shutil.copytree(finished[0], out)
+    (out / "ledger.sqlite").write_bytes(b"garbage")
+    fails("build", "builtin:banking", "--out", out, "--trajectories", 40, says=["ledger", "--fresh"])
 
 
 def test_fresh_throws_the_old_run_away(finished, tmp_path):

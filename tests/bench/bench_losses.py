@@ -39,7 +39,15 @@ NO_EXTRA_FORWARD = [
     "toolupt",
     "chord-mu",
     "chord-phi",
+    "sasr",
+    "uft",
+    "luffy",
+    "relift",
+    "srft",
+    "gigpo",
 ]
+# A bonus on the entropy is not part of verl's vanilla loss.
+OPTIONS: dict[str, dict[str, Any]] = {"luffy": {"entropy_coef": 0.0}, "uft": {"entropy_coef": 0.0}}
 
 
 def inputs_of(seed: int = 0) -> dict[str, torch.Tensor]:
@@ -55,6 +63,8 @@ def inputs_of(seed: int = 0) -> dict[str, torch.Tensor]:
         "token_rewards": torch.rand(B, T, generator=generator) * 7 - 3,
         "types": torch.randint(0, int(TokenType.PAD), (B, T), generator=generator),
         "group": torch.arange(B) // K,
+        "demo": torch.arange(B) % K == K - 1,
+        "anchor": torch.arange(B)[:, None] % 4,
         "expert": -torch.rand(E, T, generator=generator) * 3,
         "expert_mask": torch.ones(E, T),
     }
@@ -62,9 +72,10 @@ def inputs_of(seed: int = 0) -> dict[str, torch.Tensor]:
 
 def ours(name: str, data: dict[str, torch.Tensor]) -> tuple[Callable[[], float], int]:
     """Return one whole step of an algorithm, and how many tokens it works on."""
-    algorithm = get(name)
+    algorithm = get(name, **OPTIONS.get(name, {}))
     tokens = int(data["mask"].sum())
-    expert_tokens = int(data["expert_mask"].sum()) if algorithm.needs.experts else 0
+    mixes = algorithm.needs.experts and not algorithm.needs.own_phases
+    expert_tokens = int(data["expert_mask"].sum()) if mixes else 0
     step = Step(step=3, total_steps=100, tokens=tokens, sequences=B, horizon=T, expert_tokens=expert_tokens)
     batch = RolloutBatch(
         rewards_B=data["rewards"],
@@ -74,6 +85,11 @@ def ours(name: str, data: dict[str, torch.Tensor]) -> tuple[Callable[[], float],
         mask_BT=data["mask"],
         group_B=data["group"],
         old_logp_BT=data["old"],
+        is_demo_B=data["demo"],
+        anchor_BN=data["anchor"],
+        step_return_BN=data["rewards"][:, None],
+        entropy_BT=data["old"].neg(),
+        keys=tuple(map(str, range(B))),
     )
 
     def run() -> float:
@@ -92,6 +108,7 @@ def ours(name: str, data: dict[str, torch.Tensor]) -> tuple[Callable[[], float],
             eps_high_B=advantages.eps_high_B,
             scalars=advantages.scalars,
             token_type_BT=data["types"],
+            is_demo_B=data["demo"],
             **expert,
         )
         outputs = algorithm.loss(inputs, step)

@@ -73,19 +73,21 @@ class LUFFY(ClippedPolicy[LUFFYConfig]):
         """Return the mixed loss: ratio on rollouts, shaped probability on demonstrations."""
         logp_BT, mask_BT = inputs.require("logp_BT"), inputs.require("mask_BT")
         advantages_BT = inputs.require("advantages_BT").detach()
-        demo_B1 = demo_rows(inputs, mask_BT)[:, None]
-        on_policy_BT = mask_BT.bool() & ~demo_B1
+        demo_B = demo_rows(inputs, mask_BT)
+        on_policy_BT = mask_BT.bool() & ~demo_B[:, None]
         ratio_BT = surrogate.log_ratio(logp_BT, inputs.old_logp_BT, on_policy_BT)
         if self.config.clip_on_policy:
             low, high = self.clip_radii(inputs)
-            rollout_BT = surrogate.clipped_loss(
+            loss_BT = surrogate.clipped_loss(
                 ratio_BT, advantages_BT, eps_low=low, eps_high=high, dual_clip=self.config.dual_clip
             )
         else:
-            rollout_BT = surrogate.unclipped_loss(ratio_BT, advantages_BT)
-        p_BT = torch.where(mask_BT.bool() & demo_B1, logp_BT, 0.0).exp()
-        shaped_BT = -advantages_BT * p_BT / (p_BT + self.config.shaping_gamma)
-        loss_BT = torch.where(demo_B1, shaped_BT, rollout_BT)
+            loss_BT = surrogate.unclipped_loss(ratio_BT, advantages_BT)
+        # The shaped ratio of the demonstrations' rows alone: of all rows it would cost another batch of memory.
+        rows_D = demo_B.nonzero().squeeze(1)
+        p_DT = torch.where(mask_BT[rows_D].bool(), logp_BT[rows_D], 0.0).exp()
+        shaped_DT = -advantages_BT[rows_D] * p_DT / (p_DT + self.config.shaping_gamma)
+        loss_BT = loss_BT.index_put((rows_D,), shaped_DT)
         if weight_BT is not None:
             loss_BT = loss_BT * weight_BT.detach()
         loss = self.aggregate(loss_BT, mask_BT, step)

@@ -72,21 +72,25 @@ class SRFT(GroupPolicy[SRFTConfig]):
         config = self.config
         logp_BT, mask_BT = inputs.require("logp_BT"), inputs.require("mask_BT")
         advantages_BT = inputs.require("advantages_BT").detach()
-        demo_B1 = demo_rows(inputs, mask_BT)[:, None]
-        demo_BT, rollout_BT = mask_BT.bool() & demo_B1, mask_BT.bool() & ~demo_B1
+        demo_B = demo_rows(inputs, mask_BT)
+        rollout_BT = mask_BT.bool() & ~demo_B[:, None]
+        rows_D = demo_B.nonzero().squeeze(1)
+        demo_DT = mask_BT[rows_D].bool()
         both_known = step.tokens is not None and step.demo_tokens is not None
         rollout_tokens = step.tokens - step.demo_tokens if both_known else None  # type: ignore[operator]
 
         entropy = self._entropy(inputs)
-        sft_factor = config.sft_weight * (config.sft_entropy_sign * entropy).exp()
+        demo_entropy = entropy if entropy.dim() == 0 else entropy[rows_D]
+        sft_factor = config.sft_weight * (config.sft_entropy_sign * demo_entropy).exp()
         self_factor = config.self_weight * entropy.exp()
-        safe_BT = torch.where(mask_BT.bool(), logp_BT, 0.0)
-        sft = surrogate.aggregate(-safe_BT * sft_factor, demo_BT, "token-mean", tokens=step.demo_tokens)
+        safe_DT = torch.where(demo_DT, logp_BT[rows_D], 0.0)
+        sft = surrogate.aggregate(-safe_DT * sft_factor, demo_DT, "token-mean", tokens=step.demo_tokens)
         guided = surrogate.aggregate(
-            -safe_BT.exp() * advantages_BT, demo_BT, "token-mean", tokens=step.demo_tokens
+            -safe_DT.exp() * advantages_BT[rows_D], demo_DT, "token-mean", tokens=step.demo_tokens
         )
         if config.self_term == "literal":
             positive_B1 = inputs.require("rewards_B")[:, None] > 0
+            safe_BT = torch.where(rollout_BT, logp_BT, 0.0)
             self_BT = -torch.where(positive_B1, self_factor, -1.0) * safe_BT
         else:
             low, high = self.clip_radii(inputs)

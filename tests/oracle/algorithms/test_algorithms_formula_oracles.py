@@ -1,4 +1,4 @@
-"""Losses without an oracle file against their formula in numpy, written here once more, and their mutants."""
+"""Every loss against its formula in numpy, written here once more, and mutants: needs no oracle file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from planarena.trainers.algorithms import get
+from planarena.trainers.algorithms import get, names
 from planarena.trainers.types import LossInputs, RolloutBatch, Step
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -26,6 +26,7 @@ TEACHER = -RNG.uniform(0.1, 2.5, (B, T))
 ENTROPY, EENTROPY = RNG.uniform(0.1, 1.5, (B, T)), RNG.uniform(0.1, 1.5, (E, T))
 REWARD = RNG.normal(0.4, 1.0, B)
 REASON = RNG.uniform(0, 1, B)
+TOKEN_REWARD = np.where(RNG.uniform(0, 1, (B, T)) < 0.4, 4.0, REWARD[:, None])
 DEMO = np.arange(B) % 4 == 3
 ANCHOR, RETURN = np.array([0, 0, 1, 1, 2, 2, 2, 5]), RNG.uniform(0, 1, B)
 SIGN = np.array([1, -1] * 4)
@@ -62,7 +63,23 @@ def nll(expert: Array) -> float:
     return mean(-expert, EMASK)
 
 
+def per_token(rewards: Array) -> Array:
+    """002 Eq. 15-17: statistics over all tokens of a group."""
+    out = np.zeros_like(rewards)
+    for group in np.unique(GROUP):
+        inside = (group == GROUP)[:, None] & (MASK > 0)
+        out[inside] = (rewards[inside] - rewards[inside].mean()) / (rewards[inside].std() + 1e-6)
+    return out
+
+
+def whitened(rewards: Array) -> Array:
+    inside = np.broadcast_to(rewards[:, None], (B, T))[MASK > 0]
+    return (rewards[:, None] - inside.mean()) / np.sqrt(inside.var(ddof=1) + 1e-8)
+
+
 COLUMN = standard(REWARD)[:, None]
+CENTRED = standard(REWARD, scaled=False)[:, None]
+FINE = per_token(TOKEN_REWARD)
 GIGPO = (
     standard(REWARD, scaled=False)
     + np.array([RETURN[i] - RETURN[ANCHOR[i] == ANCHOR].mean() for i in range(B)])
@@ -86,6 +103,89 @@ def srft_clipped(logp: Array, expert: Array) -> float:
     )
 
 
+def kto(logp: Array, expert: Array) -> float:
+    return float((1 - sigmoid(0.1 * SIGN * ((logp - REF) * MASK).sum(1))).mean())
+
+
+def luffy(logp: Array, expert: Array) -> float:
+    shaped = -CENTRED * np.exp(logp) / (np.exp(logp) + 0.1)
+    matrix = np.where(DEMO[:, None], shaped, -CENTRED * np.exp(logp - OLD))
+    return float((matrix * MASK).sum() / T - 0.001 * mean(ENTROPY))
+
+
+def phi(logp: Array) -> Array:
+    return np.exp(logp) * (1 - np.exp(logp))
+
+
+def toolupt(logp: Array, expert: Array) -> float:
+    chosen = mean(phi(EXPERT) * (1 - sigmoid(0.1 * expert)), EMASK)
+    rejected = mean(phi(LOGP) * (FINE < 0) * (1 - sigmoid(-0.1 * logp)))
+    return 0.3 * (chosen + rejected) + 0.7 * mean(clipped(logp, FINE))
+
+
+def dupo(logp: Array, expert: Array) -> float:
+    values, average = np.zeros(B), np.zeros(B)
+    for group in np.unique(GROUP):
+        inside = group == GROUP
+        average[inside] = REWARD[inside].mean()
+        values[inside] = np.clip(
+            (REWARD[inside] - average[inside]) / max(abs(average[inside][0]), 0.1), -3, 3
+        )
+    # The fourth of seven steps: tau is 4.
+    above = np.maximum(average, 0)
+    radius = np.maximum(above * 4 / (above + 4), 0.2)[:, None]
+    weight = np.exp(-0.02 * 4)
+    return weight * nll(expert) + (1 - weight) * mean(0.5 * clipped(logp, values[:, None], 0.2, radius))
+
+
+def awpo(logp: Array, expert: Array) -> float:
+    values, shares = np.zeros(B), []
+    for group in np.unique(GROUP):
+        inside = group == GROUP
+        spread, mixed = REWARD[inside].std(), (REWARD + REASON)[inside].std()
+        share = mixed / (spread + mixed + 1e-6)
+        priority = 1.5 if 0.5 < REWARD[inside].mean() < 1.5 else 1.0
+        blend = (1 - share) * standard(REWARD, 0) + share * standard(REWARD + REASON, 0)
+        values[inside], shares = priority * blend[inside], [*shares, share]
+    radius = 0.1 + (1 - np.mean(shares)) * 0.1
+    return mean(clipped(logp, values[:, None], radius, radius))
+
+
+def gear() -> Array:
+    """Advantages of the reconstruction: segments by a scan, row by row."""
+    out = np.zeros((B, T))
+    for row in range(B):
+        length = int(MASK[row].sum())
+        signal, entropy = np.maximum(OLD - TEACHER, 0)[row, :length], ENTROPY[row, :length]
+        if np.ptp(signal) < 1e-8:
+            out[row, :length] = COLUMN[row]
+            continue
+        signal = (signal - signal.min()) / np.ptp(signal)
+        entropy = (entropy - entropy.min()) / np.ptp(entropy)
+        carried, onset = signal.copy(), -1
+        for token in range(length):
+            if signal[token] >= 0.5:
+                onset = token
+            elif entropy[token] >= 0.8:
+                onset = -1
+            carried[token] = signal[onset] if onset >= 0 else signal[token]
+        raw = 1 - np.sign(COLUMN[row]) * 0.5 * carried
+        out[row, :length] = COLUMN[row] * raw / raw.mean()
+    return out
+
+
+def two_sided(logp: Array) -> Array:
+    """A vocabulary of the sampled token and everything else."""
+    return np.stack([logp, np.log1p(-np.exp(logp))], -1)
+
+
+def opsd(logp: Array, expert: Array) -> float:
+    student, teacher = np.exp(two_sided(logp)), np.exp(two_sided(TEACHER))
+    middle = (student + teacher) / 2
+    terms = teacher * np.log(teacher / middle) + student * np.log(student / middle)
+    return mean(terms.sum(-1) / 2)
+
+
 def dpo(logp: Array, expert: Array) -> float:
     ratio = ((logp - REF) * MASK).sum(1) * SIGN
     return float(-np.log(sigmoid(0.1 * ratio.reshape(-1, 2).sum(1))).mean())
@@ -96,6 +196,35 @@ AWPO_ONLY_OUTCOME = {"eps_mix": 0.0, "difficulty": False, "dynamic_clip": False}
 LENGTH = MASK.sum(1)
 POPULATION = standard(REWARD, ddof=0)
 FORMULAS: dict[str, tuple[str, dict[str, Any], Formula]] = {
+    "sft supervised": ("sft", {}, lambda x, e: nll(e)),
+    "grpo": ("grpo", {}, lambda x, e: row_mean(clipped(x, COLUMN))),
+    "dr-grpo": ("dr-grpo", {}, lambda x, e: float((clipped(x, CENTRED) * MASK).sum() / B / T)),
+    "dapo": ("dapo", {}, lambda x, e: mean(clipped(x, COLUMN, 0.2, 0.28))),
+    "rloo": ("rloo", {}, lambda x, e: mean(clipped(x, CENTRED * 4 / 3))),
+    "reinforce-pp": ("reinforce-pp", {}, lambda x, e: mean(clipped(x, whitened(REWARD)))),
+    "gspo": (
+        "gspo",
+        {"eps_low": 0.05, "eps_high": 0.05},
+        lambda x, e: sequence(x, 1 / LENGTH, COLUMN[:, 0], 0.05),
+    ),
+    "kto": ("kto", {}, kto),
+    "luffy": ("luffy", {}, luffy),
+    "opsd": ("opsd", {}, opsd),
+    "gear": ("gear", {}, lambda x, e: mean(clipped(x, GEAR))),
+    "fg-dapo": ("fg-dapo", {}, lambda x, e: mean(clipped(x, FINE))),
+    "toolupt": ("toolupt", {"mixing": "constant", "gamma": 0.3}, toolupt),
+    "chord-mu": (
+        "chord-mu",
+        {"mu_decay": 6},
+        lambda x, e: 0.525 * mean(clipped(x, COLUMN)) + 0.475 * nll(e),
+    ),
+    "chord-phi": (
+        "chord-phi",
+        {},
+        lambda x, e: 0.9 * mean(clipped(x, COLUMN)) + 0.1 * mean(-e * phi(EXPERT), EMASK),
+    ),
+    "dupo": ("dupo", {}, dupo),
+    "awpo": ("awpo", {}, awpo),
     "uft": ("uft", {}, lambda x, e: mean(clipped(x, COLUMN)) - 0.001 * mean(ENTROPY) + 0.001 * nll(e)),
     "relift": (
         "relift",
@@ -156,6 +285,7 @@ FORMULAS: dict[str, tuple[str, dict[str, Any], Formula]] = {
         lambda x, e: 0.25 * nll(e) + 0.75 * 2.0 * mean(clipped(x, LITERAL[:, None], 0.2, 0.28)),
     ),
 }
+GEAR = gear()
 LITERAL = np.concatenate([REWARD[g == GROUP] / REWARD[g == GROUP].mean() - 1 for g in (0, 1)])
 
 
@@ -179,13 +309,15 @@ def compare(name: str) -> Any:
         group_B=tensor(GROUP),
         old_logp_BT=tensor(OLD),
         reason_B=tensor(REASON),
+        token_rewards_BT=tensor(TOKEN_REWARD),
         teacher_logp_BT=tensor(TEACHER),
         entropy_BT=tensor(ENTROPY),
         is_demo_B=tensor(DEMO),
         anchor_BN=tensor(ANCHOR)[:, None],
         step_return_BN=tensor(RETURN)[:, None],
     )
-    advantages = algorithm.advantages(batch, Step())
+    step = Step(step=3, total_steps=7)
+    advantages = algorithm.advantages(batch, step)
     logp, expert = tensor(LOGP.copy()).requires_grad_(), tensor(EXPERT.copy()).requires_grad_()
     supervised = name.endswith("supervised")
     inputs = LossInputs(
@@ -203,11 +335,13 @@ def compare(name: str) -> Any:
         ref_logp_BT=tensor(REF),
         preference_B=tensor(SIGN),
         pair_B=torch.arange(B) // 2,
+        student_logprobs_BTV=torch.stack([logp, torch.log1p(-logp.exp())], -1),
+        teacher_logprobs_BTV=tensor(two_sided(TEACHER)),
         expert_logp_ET=expert,
         expert_mask_ET=tensor(EMASK),
         expert_entropy_ET=tensor(EENTROPY),
     )
-    loss = algorithm.loss(inputs, Step()).loss
+    loss = algorithm.loss(inputs, step).loss
     on, off = torch.autograd.grad(loss, (logp, expert), allow_unused=True)
     yield "loss", loss, formula(LOGP, EXPERT)
     if on is not None:
@@ -218,6 +352,10 @@ def compare(name: str) -> Any:
 
 # Central differences are good to about 1e-9; the deviation's 1e-6 is in both.
 TOLERANCE = {"rtol": 1e-6, "atol": 1e-8}
+
+
+def test_every_algorithm_has_a_formula() -> None:
+    assert {name for name, _, _ in FORMULAS.values()} == set(names())
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -243,7 +381,12 @@ def test_every_spoiled_formula_is_caught(
 
 @pytest.mark.parametrize("kind", ["sign", "mask", "normaliser"])
 @pytest.mark.parametrize(
-    "name", ["uft", "rlsd", "gigpo", "relift", "sasr", "sft-rl", "awpo sequence", "srft clipped"]
+    "name",
+    [
+        *("grpo", "dr-grpo", "dapo", "rloo", "gspo", "luffy", "gear", "fg-dapo", "toolupt"),
+        *("chord-mu", "chord-phi", "dupo", "awpo", "uft", "rlsd", "gigpo", "relift", "sasr", "sft-rl"),
+        *("awpo sequence", "srft clipped"),
+    ],
 )
 def test_every_spoiled_advantage_is_caught(
     name: str, kind: str, lab: Any, monkeypatch: pytest.MonkeyPatch

@@ -313,7 +313,8 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
 
     def identity(self) -> dict[str, Any]:
         """Return what makes two runs the same work: all but the folder, the logs and the threads."""
-        fields: dict[str, Any] = msgspec.to_builtins(self)
+        # Through JSON, so that it equals what run.json gives back.
+        fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         for name in ("out", "log", "threads"):
             del fields[name]
         return fields

@@ -73,10 +73,10 @@ class Optimiser:
             The gradient norm before clipping, and whether the step was made.
         """
         gradients = [value.grad for _, value in self.named if value.grad is not None]
-        if not gradients:
+        if finite and not gradients:
             # Nothing depends on the policy in this batch: no step, and no fault either.
-            return 0.0, finite
-        norm = float(torch.nn.utils.get_total_norm(gradients))
+            return 0.0, True
+        norm = float(torch.nn.utils.get_total_norm(gradients)) if gradients else math.nan
         if not (finite and math.isfinite(norm)):
             self.zero()
             self.skipped += 1

@@ -104,8 +104,8 @@ class Updater:
             Metrics of the update.
         """
         samples = [work.samples[row] for row in rows]
-        hints = self._hints_of(work, samples)
-        experts = list(hints) if self.algorithm.needs.prompt_hints else list(experts)
+        hints = self._hints_of(work, samples) if self.algorithm.needs.prompt_hints else []
+        experts = hints if self.algorithm.needs.prompt_hints else list(experts)
         step = step_of(done, self.total, samples=samples, experts=experts, horizon=self.horizon)
         tally = _Tally()
         self._start(done)

@@ -44,9 +44,9 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     max_depth: int = 11
     budget: int = 80
     per_scenario: int = 24
-    length_mix: tuple[float, ...] = (0.09, 0.175, 0.2, 0.17, 0.16, 0.12, 0.085)
+    length_mix: tuple[float, ...] = (0.087, 0.175, 0.21, 0.168, 0.162, 0.119, 0.079)
     shape_mix: dict[str, float] = msgspec.field(
-        default_factory=lambda: {"serial": 0.34, "parallel": 0.05, "mixed": 0.61}
+        default_factory=lambda: {"serial": 0.345, "parallel": 0.03, "mixed": 0.625}
     )
     domain_mix: dict[str, float] = msgspec.field(default_factory=dict)
     tools: tuple[int, int] = (6, 10)

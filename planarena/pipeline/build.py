@@ -363,7 +363,7 @@ class _Build:
 
 
 # Domains differ in how many tasks a scenario yields; refusing for a point of share would waste proven tasks.
-_SLACK, _DOMAIN_SLACK = 0.004, 0.012
+_SLACK, _DOMAIN_SLACK = 0.01, 0.03
 
 
 def _new_chooser(config: BuildConfig) -> Chooser:

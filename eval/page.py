@@ -68,7 +68,9 @@ def _suite(name: str, result: SuiteResult) -> str:
         )
         parts.append(f", 95 % interval {_percent(headline.low)} to {_percent(headline.high)}</span></p>")
         if headline.not_run and headline.value is not None:
-            parts.append(f"<p><strong>Counted as 0, not run:</strong> {text(', '.join(headline.not_run))}.</p>")
+            parts.append(
+                f"<p><strong>Counted as 0, not run:</strong> {text(', '.join(headline.not_run))}.</p>"
+            )
     parts.append(f"<p>Computed on {text(result.revision)}.")
     if result.tokens is not None:
         parts.append(

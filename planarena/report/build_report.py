@@ -80,5 +80,6 @@ _LEGEND = (
     '<div class="legend"><span><i></i>data edge, with the argument it fills</span>'
     '<span><i class="order"></i>order edge: the state demands it (edges that follow from others are left out)</span>'
     '<span><i class="box reads"></i>reads</span><span><i class="box acts"></i>changes the state</span>'
+    '<span><i class="box unknown"></i>effects unknown</span>'
     '<span><i class="box wrong"></i>wrong</span><span>calls side by side may go in one turn</span></div>'
 )

@@ -48,7 +48,7 @@ function graphOf(shown, row, expression) {
     number: step.number,
     layer: layers.indexOf(step.turn * 1000 + step.group),
     name: step.tool,
-    reads: step.effects === "read",
+    effect: step.effects === "read" ? "reads" : step.effects === "unknown" ? "unknown" : "acts",
     wrong: step.number === row.diverge,
   }));
   const edges = shown.steps.flatMap((step) =>

@@ -141,7 +141,7 @@ function edgeLabel(edge, taken) {
   return svg("text", { class: "flow", x: best.x, y: best.y + 4 }, text);
 }
 
-// Nodes: {number, layer, name, reads, wrong}; edges: {source, target, label}, without a label for an order edge.
+// Nodes: {number, layer, name, effect (reads, acts or unknown), wrong}; edges: {source, target, label}, without a label for an order edge.
 function drawGraph(nodes, edges, title) {
   const layerOf = new Map(nodes.map((node) => [node.number, node.layer]));
   const drawn = mergeEdges(edges.filter((edge) => layerOf.get(edge.source) < layerOf.get(edge.target)));
@@ -161,7 +161,7 @@ function drawGraph(nodes, edges, title) {
   }
   for (const item of items.filter((one) => one.node)) {
     const { node } = item, x = item.x - item.width / 2, y = top(item);
-    const kind = `step ${node.reads ? "reads" : "acts"}${node.wrong ? " wrong" : ""}`;
+    const kind = `step ${node.effect}${node.wrong ? " wrong" : ""}`;
     graph.append(
       svg("g", { class: kind },
         svg("title", {}, visible(node.name)),

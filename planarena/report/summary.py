@@ -47,32 +47,40 @@ def subtitle(info: Mapping[str, Any]) -> str:
         str(config[name]) for name in ("format", "source") if name in config
     )
     versions: Mapping[str, Any] = info.get("versions", {})
-    return f"from {sources} · seed {info.get('seed')} · planarena {versions.get('planarena', '')}"
+    origin = f"from {sources} · seed {info.get('seed')} · planarena {versions.get('planarena', '')}"
+    return f"{origin} · nothing was executed or proven" if info.get("kind") == "import" else origin
 
 
 def _tiles(counts: Mapping[str, Any]) -> str:
+    """Show what was counted; what a run did not measure is no zero."""
     gold = counts.get("gold", 0)
-
-    def share(name: str) -> str:
-        return f"{100 * counts.get(name, 0) / gold:.0f} %" if gold else "-"
-
-    tiles = [
-        (counts.get("scenarios", 0), "scenarios"),
-        (counts.get("steps", 0), "steps of gold trajectories"),
-        (counts.get("distinct_masked_shapes", 0), "distinct shapes, argument values masked"),
-        (share("gold_parallel"), "with a parallel group"),
-        (share("gold_data_edge"), "with a data edge"),
-        (share("gold_order_edge"), "with an order edge"),
-        (share("gold_over_serialised"), "over-serialised"),
-        (counts.get("contrastive", 0), "contrastive trajectories"),
-        (counts.get("no_call", 0), "tasks where no call is right"),
-        (counts.get("decision_points", 0), "decision points"),
+    tiles = [(counts[name], label) for name, label in _NUMBERS if name in counts]
+    tiles[3:3] = [
+        (f"{100 * counts[name] / gold:.0f} %" if gold else "-", label)
+        for name, label in _SHARES
+        if name in counts
     ]
     shown = "".join(
         f'<div class="tile"><b>{escape_html(value)}</b><span>{escape_html(label)}</span></div>'
         for value, label in tiles
     )
     return f'<div class="tiles">{shown}</div>'
+
+
+_NUMBERS = (
+    ("scenarios", "scenarios"),
+    ("steps", "steps of gold trajectories"),
+    ("distinct_masked_shapes", "distinct shapes, argument values masked"),
+    ("contrastive", "contrastive trajectories"),
+    ("no_call", "tasks where no call is right"),
+    ("decision_points", "decision points"),
+)
+_SHARES = (
+    ("gold_parallel", "with a parallel group"),
+    ("gold_data_edge", "with a data edge"),
+    ("gold_order_edge", "with an order edge"),
+    ("gold_over_serialised", "over-serialised"),
+)
 
 
 def _card(title: str, body: str) -> str:
@@ -150,7 +158,7 @@ def _histograms(run: Run, counts: Mapping[str, Any]) -> str:
                 if counts.get(name)
             ),
             _card("Parallel groups", columns(parallel, "Parallel groups", "groups called in one turn")),
-            _card("Initial states", _state_sizes(run)),
+            _state_sizes(run),
             *(
                 _card(title, rows(_by_size(counts[name]), title))
                 for name, title in (
@@ -232,8 +240,8 @@ def _state_sizes(run: Run) -> str:
     sizes = array("q")
     for path in run.shards("scenarios"):
         sizes.extend(len(text.encode()) for text in read_columns(path, "seed_state")[0])
-    if not sizes:
-        return "<p>No scenario.</p>"
+    if not sizes or max(sizes) <= len("null"):
+        return ""  # dialogues that were imported have no state
     ordered = sorted(sizes)
     classes: dict[str, int] = {}
     low = 0
@@ -247,10 +255,11 @@ def _state_sizes(run: Run) -> str:
     filled = [place for place, name in enumerate(names) if classes[name]]
     shown = {name: classes[name] for name in names[filled[0] : filled[-1] + 1]}
     middle = ordered[len(ordered) // 2] / 1000
-    return (
+    body = (
         columns(shown, "Initial states", "KB of JSON, by scenario")
         + f'<p class="soft">median {middle:.1f} KB, smallest {ordered[0] / 1000:.1f}, largest {ordered[-1] / 1000:.1f}</p>'
     )
+    return _card("Initial states", body)
 
 
 def _discards(info: Mapping[str, Any], counts: Mapping[str, Any]) -> str:

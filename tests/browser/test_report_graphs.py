@@ -38,7 +38,7 @@ def drawing(browser: Browser, root: Path) -> Any:
     source = "".join((folder / name).read_text() for name in ("blocks.js", "graph.js"))
     measure = """
     return GRAPHS.map(([nodes, edges]) => {
-      const graph = drawGraph(nodes.map(([number, layer, name]) => ({number, layer, name, reads: number % 2 === 0})),
+      const graph = drawGraph(nodes.map(([number, layer, name]) => ({number, layer, name, effect: ["reads", "acts"][number % 2]})),
         edges.map(([source, target, label]) => ({source, target, label})), "<t>");
       const of = (item, names) => names.map(name => Number(item.getAttribute(name)));
       return {

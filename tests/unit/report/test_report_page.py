@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from planarena import Run
 from planarena.report import render_report
+from planarena.rows.importers import import_traces
 
 
 class _Page(HTMLParser):
@@ -134,3 +137,22 @@ def test_same_run_same_bytes(built_run: Run) -> None:
     text = render_report(Run.open(built_run.path))
     assert render_report(built_run) == text
     assert (built_run.path / "report.html").read_text() == text
+
+
+def test_an_import_claims_nothing_that_it_did_not_measure(tmp_path: Path) -> None:
+    calls = [{"id": "call_0", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}]
+    messages = [
+        {"role": "user", "content": "Look it up."},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "call_0", "content": "{}"},
+        {"role": "assistant", "content": "Done."},
+    ]
+    tool = {"type": "function", "function": {"name": "look_up", "description": "d", "parameters": {}}}
+    (tmp_path / "set.jsonl").write_text(json.dumps({"messages": messages, "tools": [tool]}) + "\n")
+    made = import_traces(tmp_path / "set.jsonl", "openai", tmp_path / "run", split_of=lambda _: "train")
+    page = _Page(render_report(Run.open(made.path)))
+    assert "Import of 1 gold trajectories" in page.texts
+    assert "nothing was executed or proven" in page.text
+    assert "All 1 trajectories" in page.text
+    for absent in ("with a data edge", "with an order edge", "decision points", "Initial states"):
+        assert absent not in page.text

@@ -31,6 +31,8 @@ from planarena.trainers.update import Expert, scheduled_coefficients
 __all__ = ["Engine"]
 
 _MOST_SKIPPED = 3
+# Drawing takes as long as many steps of a small model.
+_PLOT_SECONDS = 60.0
 
 
 class Engine:
@@ -65,6 +67,7 @@ class Engine:
         self.counters: dict[str, float] = {}
         self._saved = -1
         self._validated = -1
+        self._plotted = time.monotonic()
 
     def run(self) -> dict[str, Any]:
         """Train to the last step and return what run.json says.
@@ -219,7 +222,8 @@ class Engine:
             line = self._one_step()
             line["time/step"] = time.perf_counter() - tick
             self.counters["seconds"] = before + time.perf_counter() - started
-            if not self.pending:
+            # After a skipped update the weights may be what made it fail: they are not saved.
+            if not self.pending and not line["update/skipped"]:
                 line |= self._boundary()
             self._write(line)
             self.show(self.done, self.total, line)
@@ -330,7 +334,8 @@ class Engine:
             self._save()
             if better:
                 self.checkpoints.mark_best(self.done)
-            self._plot()
+            if time.monotonic() - self._plotted > _PLOT_SECONDS:
+                self._plot()
         return metrics
 
     def _validation(self) -> dict[str, Any]:
@@ -382,6 +387,7 @@ class Engine:
         self.log.write(line)
 
     def _plot(self) -> None:
+        self._plotted = time.monotonic()
         lines = read_metrics(self.log.path)
         if lines:
             draw_plot(

@@ -43,11 +43,16 @@ def draw_plot(lines: Sequence[dict[str, Any]], path: Path, title: str) -> None:
         key for key in sorted(seen) if key.startswith("coefficient/") or key in _COEFFICIENTS
     )
     panels = [(name, keys) for name, keys in (*_PANELS, ("coefficients", coefficients)) if seen & set(keys)]
-    figure = Figure(figsize=(12, 3.0 * max((len(panels) + 2) // 3, 1)), layout="constrained")
+    rows = max((len(panels) + 2) // 3, 1)
+    figure = Figure(figsize=(12, 3.0 * rows + 0.6))
     FigureCanvasAgg(figure)
+    # Fixed margins: a layout that is solved for costs as much as the drawing.
+    figure.subplots_adjust(
+        left=0.05, right=0.99, bottom=0.16 / rows, top=1 - 0.28 / rows, hspace=0.45, wspace=0.16
+    )
     figure.suptitle(title.replace("$", r"\$"))
     for index, (name, keys) in enumerate(panels):
-        axes = figure.add_subplot((len(panels) + 2) // 3, 3, index + 1)
+        axes = figure.add_subplot(rows, 3, index + 1)
         for key in keys:
             points = [(line["step"], line[key]) for line in lines if isinstance(line.get(key), int | float)]
             if points:
@@ -61,5 +66,5 @@ def draw_plot(lines: Sequence[dict[str, Any]], path: Path, title: str) -> None:
         axes.grid(alpha=0.3)
         axes.legend(fontsize=7)
     temporary = path.with_name(f".{path.name}")
-    figure.savefig(temporary, format="png", dpi=110)
+    figure.savefig(temporary, format="png", dpi=90)
     temporary.replace(path)

@@ -63,7 +63,6 @@ def growth() -> Callable[[Callable[[float], object]], float]:
     def measure(run: Callable[[float], object]) -> float:
         least = dict.fromkeys((0.125, 1.0), float("inf"))
         ratio = float("inf")
-        gc.collect()
         gc.disable()
         try:
             for _ in range(5):

@@ -109,11 +109,11 @@ def test_extraction_equals_the_published_patterns_on_awkward_texts() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "answer:" * 300_000,
-        "Answer: \n" * 200_000,
-        "A " * 1_000_000,
-        "answer:" + " " * 2_000_000,
-        "x" * 5_000_000,
+        "answer:" * 100_000,
+        "Answer: \n" * 100_000,
+        "A " * 400_000,
+        "answer:" + " " * 1_000_000,
+        "x" * 2_000_000,
     ],
 )
 def test_extraction_takes_linear_time(text: str, growth: Growth) -> None:

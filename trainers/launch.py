@@ -82,8 +82,7 @@ def train(
     """
     completed = complete(config)
     algorithm = build_algorithm(completed)
-    if not completed.data.path:
-        raise UserError("no data is given", where="--data", fix="write --data RUN, a file or a folder")
+    _check_names(completed)
     if completed.engine == "verl":
         return _train_on_verl(completed, show, say, fresh)
     from planarena.trainers.local.engine import Engine
@@ -107,6 +106,17 @@ def train(
         metrics=lines[-1] if lines else {},
         info=folder.info,
     )
+
+
+def _check_names(config: TrainConfig) -> None:
+    """Refuse names that do not exist before anything that takes time."""
+    from planarena import formats
+    from planarena.trainers import rewards
+
+    if not config.data.path:
+        raise UserError("no data is given", where="--data", fix="write --data RUN, a file or a folder")
+    formats.get(config.data.format)
+    rewards.get(config.reward.name, config.reward.options, config.reward.overlong)
 
 
 def _ignore(*_: Any) -> None:

@@ -131,7 +131,8 @@ def test_nan_stops_the_run_and_names_the_last_good_checkpoint(
     named = Path(str(error).rpartition("the last good checkpoint is ")[2])
     # A checkpoint of a skipped step would hold the same broken weights; none is written.
     assert int(named.name.removeprefix("step_")) < skipped[0]
-    assert lines[-1]["loss/total"] is None
+    # JSON has no infinity: what could not be measured is null.
+    assert lines[-1]["loss/total"] is None or lines[-1]["update/gradient_norm"] is None
 
 
 def test_no_space_for_a_checkpoint(start: Path, built_run: Run, tmp_path: Path) -> None:

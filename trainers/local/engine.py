@@ -223,7 +223,8 @@ class Engine:
             line["time/step"] = time.perf_counter() - tick
             self.counters["seconds"] = before + time.perf_counter() - started
             # After a skipped update the weights may be what made it fail: they are not saved.
-            if not self.pending and not line["update/skipped"]:
+            row = self.optimiser.skipped_in_a_row
+            if not self.pending and (row == 0 or (self.done >= self.total and row < _MOST_SKIPPED)):
                 line |= self._boundary()
             self._write(line)
             self.show(self.done, self.total, line)

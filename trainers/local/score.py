@@ -143,7 +143,7 @@ class Scorer:
         asked = [[judged(row, sample) for sample in samples] for row, samples in groups]
         judge = self.judges.similarity if which == "similarity" else self.judges.rubric
         scores = judge.score(asked)
-        self.counts["groups rescored offline"] += sum(1 for score in scores if score.fallback)
+        self.counts += Counter("groups rescored offline" for score in scores if score.fallback)
         return scores
 
 

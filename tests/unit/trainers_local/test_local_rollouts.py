@@ -1,0 +1,261 @@
+"""Rollouts: gold actions reach every goal, observations are masked, hints and demonstrations stand where they belong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from planarena import Run
+from planarena.rows import EpisodeRow, TrainingRow
+from planarena.trainers import algorithms
+from planarena.trainers.config import DataConfig, RolloutConfig, TrainConfig, complete
+from planarena.trainers.local import episodes, rollout
+from planarena.trainers.local.data import Encoder, Order, Prompt, TrainingData, load_data, load_texts
+from planarena.trainers.local.generate import Generated
+from planarena.trainers.local.model import Policy, make_tiny
+from planarena.trainers.local.score import Scorer, open_judges
+from planarena.trainers.local.start import make_encoder
+from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
+from planarena.trainers.types import Needs, Step
+
+NEEDS = Needs(experts=True, token_types=True, token_rewards=True, entropy=True, demonstrations=True)
+
+
+def _config(run: Run, **data: Any) -> TrainConfig:
+    return complete(
+        TrainConfig(
+            out="unused",
+            algorithm="toolrl",
+            data=DataConfig(path=str(run.path), template="short", plan="step", **data),
+            rollout=RolloutConfig(max_prompt_length=3000, max_response_length=6000),
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def policy(built_run: Run) -> Policy:
+    config = _config(built_run)
+    tiny = config.model.tiny
+    chat = ChatTokenizer(train_tokenizer(load_texts(config, NEEDS), 800))
+    small = type(tiny)(hidden=16, layers=1, heads=2, intermediate=16)
+    return Policy(make_tiny(small, chat, seed=0, positions=10_000), chat)
+
+
+def _load(config: TrainConfig, policy: Policy) -> tuple[TrainingData, Encoder]:
+    encoder = make_encoder(config, policy, NEEDS)
+    return load_data(config, NEEDS, encoder), encoder
+
+
+def _scorer(config: TrainConfig, needs: Needs = NEEDS, name: str = "toolrl") -> Scorer:
+    return Scorer(name, {}, None, config.data.format, needs, open_judges(""))
+
+
+def _said(ids: Sequence[int]) -> Generated:
+    return Generated(list(ids), [-0.5] * len(ids), [0.1] * len(ids), True)
+
+
+def test_gold_actions_reach_the_goal_of_every_episode(
+    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = _config(built_run, mode="episodes")
+    data, _ = _load(config, policy)
+    prompts = data.prompts[:20]
+    assert len(prompts) == 20
+
+    def gold(
+        policy: Policy, ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any
+    ) -> list[list[Generated]]:
+        """Answer each dialogue with the gold action that comes next."""
+        return [[_said(_next_target(policy, prompts, list(one)))] * repeats for one in ids]
+
+    monkeypatch.setattr(episodes, "generate", gold)
+    found = episodes.sample_episodes(
+        policy, prompts, config.rollout, _scorer(config), seed=0, temperature=1.0, repeats=2
+    )
+    assert len(found.samples) == 40
+    assert [sample.success for sample in found.samples] == [1.0] * 40
+    by_key = {expert.key: expert for expert in data.experts}
+    for sample in found.samples:
+        # Acting as the gold does writes, token by token, what imitating it would be taught.
+        expert = by_key[sample.key]
+        assert sample.response_ids == expert.target_ids
+        assert sample.mask == expert.mask
+        assert len(sample.turn) == len(sample.mask) == len(sample.logp) == len(sample.entropy)
+        row = next(prompt.row for prompt in prompts if prompt.row.row_id == sample.key)
+        assert isinstance(row, EpisodeRow)
+        assert len(set(sample.turn)) == len(row.targets) == len(sample.anchors) == len(sample.returns)
+        assert sample.parts["step_reward"] == 1.0
+        assert all(value == 0.0 for value, flag in zip(sample.logp, sample.mask, strict=True) if not flag)
+        assert sample.returns[0] == pytest.approx(1.0)
+    assert found.tool_calls > 40
+    assert found.observation_tokens > 0
+
+
+def _next_target(policy: Policy, prompts: Sequence[Prompt], ids: list[int]) -> list[int]:
+    for prompt in prompts:
+        row = prompt.row
+        assert isinstance(row, EpisodeRow)
+        if ids[: len(prompt.ids)] == prompt.ids:
+            taken = sum(
+                1
+                for token in ids[len(prompt.ids) :]
+                if token == policy.chat.tokenizer.convert_tokens_to_ids("<|assistant|>")
+            )
+            return policy.chat.target(row.targets[taken])
+    raise AssertionError("a prompt that nobody asked")
+
+
+def test_doing_nothing_and_stopping_early_reach_no_goal(
+    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = _config(built_run, mode="episodes")
+    data, _ = _load(config, policy)
+
+    def lazy(policy: Policy, ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
+        return [[_said(policy.chat.target("<response>Done.</response>"))] * repeats for _ in ids]
+
+    monkeypatch.setattr(episodes, "generate", lazy)
+    # Where nothing can be done an answer is the right action; the others are what counts here.
+    prompts = [prompt for prompt in data.prompts if prompt.row.category == "call"][:10]
+    found = episodes.sample_episodes(
+        policy, prompts, config.rollout, _scorer(config), seed=0, temperature=1.0, repeats=1
+    )
+    assert {sample.success for sample in found.samples} == {0.0}
+    assert found.tool_calls == 0
+
+
+def test_group_statistics_of_repeated_gold_are_equal_and_demonstrations_join(
+    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = _config(built_run)
+    data, _ = _load(config, policy)
+    prompts = data.prompts[:12]
+    assert all(prompt.demonstration is not None for prompt in prompts)
+
+    def gold(policy: Policy, ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
+        return [[_said(prompt.target)] * repeats for prompt in prompts]
+
+    monkeypatch.setattr(rollout, "generate", gold)
+    found = rollout.sample_steps(
+        policy,
+        prompts,
+        config.rollout,
+        _scorer(config),
+        step=Step(),
+        seed=0,
+        temperature=1.0,
+        repeats=3,
+        demonstrations=True,
+    )
+    assert [sample.is_demo for sample in found.samples] == [False, False, True] * 12
+    assert {sample.success for sample in found.samples} == {1.0}
+    for sample in found.samples:
+        assert len(sample.token_types) == len(sample.response_ids) == len(sample.token_rewards)
+        assert sample.parsed is not None
+        assert sample.parsed.valid
+        assert sample.text == policy.chat.text(sample.response_ids)[0]
+        assert 0.0 < sample.decay < 1.0
+    for start in range(0, 36, 3):
+        rewards = {sample.reward for sample in found.samples[start : start + 3]}
+        assert len(rewards) == 1
+
+
+def test_hints_are_part_of_the_prompt_and_of_what_is_read(
+    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = _config(built_run)
+    data, _ = _load(config, policy)
+    prompts = data.prompts[:6]
+    uft: Any = algorithms.get("uft", hint_low=0.9, hint_high=0.9, seed=1)
+    asked: list[list[int]] = []
+
+    def rest(
+        policy: Policy, ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any
+    ) -> list[list[Generated]]:
+        asked.extend(list(one) for one in ids)
+        return [
+            [_said(prompt.target[len(one) - len(prompt.ids) :])] * repeats
+            for prompt, one in zip(prompts, ids, strict=True)
+        ]
+
+    monkeypatch.setattr(rollout, "generate", rest)
+    found = rollout.sample_steps(
+        policy,
+        prompts,
+        config.rollout,
+        _scorer(config),
+        step=Step(),
+        seed=0,
+        temperature=1.0,
+        repeats=2,
+        draw_hints=uft.draw_hint_segments,
+    )
+    assert found.hints
+    for prompt, ids in zip(prompts, asked, strict=True):
+        assert ids[: len(prompt.ids)] == prompt.ids
+        assert ids[len(prompt.ids) :] == prompt.target[: len(ids) - len(prompt.ids)]
+        assert len(ids) < len(prompt.ids) + len(prompt.target)
+    # The response alone would be unreadable; with its hint it is the gold.
+    assert {sample.success for sample in found.samples} == {1.0}
+    assert all(len(sample.token_types) == len(sample.response_ids) for sample in found.samples)
+
+
+def test_judged_rewards_ask_once_a_group_and_fill_the_reasoning(
+    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = _config(built_run)
+    data, _ = _load(config, policy)
+    prompts = data.prompts[:4]
+
+    def gold(policy: Policy, ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
+        return [
+            [_said(prompt.target)] * (repeats - 1) + [_said(policy.chat.target("<plan>"))]
+            for prompt in prompts
+        ]
+
+    monkeypatch.setattr(rollout, "generate", gold)
+    for name, needs in (("awpo", Needs(reasoning_reward=True)), ("dupo", Needs())):
+        scorer = _scorer(config, needs, name)
+        found = rollout.sample_steps(
+            policy, prompts, config.rollout, scorer, step=Step(), seed=0, temperature=1.0, repeats=3
+        )
+        for start in range(0, 12, 3):
+            right, _, wrong = found.samples[start : start + 3]
+            assert right.reward > wrong.reward
+            if name == "awpo":
+                assert right.reason > wrong.reason
+            else:
+                assert right.parts["semantic"] == pytest.approx(0.0)
+                assert wrong.parts["semantic"] < 0.0
+        assert not scorer.counts
+
+
+def test_disjoint_experts_share_no_prompt_and_orders_repeat(built_run: Run, policy: Policy) -> None:
+    from planarena.trainers.config import ExpertsConfig
+
+    config = _config(built_run, experts=ExpertsConfig(mode="disjoint", ratio=0.3))
+    data, _ = _load(config, policy)
+    sampled = {tuple(prompt.ids) for prompt in data.prompts}
+    taught = {tuple(expert.prompt_ids) for expert in data.experts}
+    assert sampled
+    assert taught
+    assert not sampled & taught
+    assert data.coverage.experts >= len(data.experts)
+    first, second = Order(7, 3, "a"), Order(7, 3, "a")
+    taken = first.take(20)
+    assert sorted(taken[:7]) == sorted(taken[7:14]) == list(range(7))
+    assert taken[:7] != taken[7:14]
+    second.taken = 5
+    assert second.take(15) == taken[5:]
+
+
+def test_step_rows_keep_their_targets_in_the_format(built_run: Run, policy: Policy) -> None:
+    config = _config(built_run)
+    data, encoder = _load(config, policy)
+    for prompt in data.prompts[:30]:
+        assert isinstance(prompt.row, TrainingRow)
+        assert policy.chat.plain(prompt.target) == prompt.row.target
+        assert prompt.target[-1] == policy.chat.end
+    assert encoder.longest >= max(len(prompt.ids) for prompt in data.prompts)

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import jsonschema_rs
 
 from planarena.errors import SchemaError
+from planarena.tools.endless import is_endless
 
 __all__ = ["MAX_SCHEMA_DEPTH", "MAX_SCHEMA_NODES", "SchemaValidator", "check_schema"]
 
@@ -127,7 +128,7 @@ class SchemaValidator:
         SchemaError: The schema does not compile or refers outside itself.
     """
 
-    __slots__ = ("_fast", "_reference", "_schema", "is_valid")
+    __slots__ = ("_endless", "_fast", "_reference", "_schema", "is_valid")
 
     def __init__(self, schema: dict[str, Any] | bool, where: str = "schema") -> None:
         check_schema(schema, where)
@@ -143,6 +144,7 @@ class SchemaValidator:
         self._schema = schema
         self._fast = fast
         self._reference: Any = None
+        self._endless: bool | None = None
         # A bound method kept as an attribute: this is the hot path of every call.
         self.is_valid = fast.is_valid
 
@@ -152,13 +154,15 @@ class SchemaValidator:
         if missing:
             # The commonest fault, worded as the reference words it and in its place, without the wait.
             return f"{min(map(repr, missing))} is a required property"
+        if self.endless:
+            return None if self.is_valid(instance) else "the schema refers to itself without end"
         try:
             errors = sorted(
                 self.reference.iter_errors(instance),
                 key=lambda error: (list(map(str, error.absolute_path)), error.message),
             )
         except RecursionError:
-            return None if self.is_valid(instance) else "the schema refers to itself without end"
+            return None if self.is_valid(instance) else "nested too deeply"
         if not errors:
             return None
         path = "/".join(map(str, errors[0].absolute_path))
@@ -184,8 +188,21 @@ class SchemaValidator:
             self._reference = Draft202012Validator(self._schema, registry=_empty_registry())
         return self._reference
 
+    @property
+    def endless(self) -> bool:
+        """Whether the schema refers to itself at the same value; the reference cannot judge by it."""
+        if self._endless is None:
+            self._endless = is_endless(self._schema)
+        return self._endless
+
     def reference_is_valid(self, instance: Any) -> bool:
-        """Validate with `jsonschema`, the reference."""
+        """Validate with `jsonschema`, the reference.
+
+        Raises:
+            RecursionError: The schema is `endless`, or the value is nested too deeply for the reference.
+        """
+        if self.endless:
+            raise RecursionError("the schema refers to itself without end")
         return bool(self.reference.is_valid(instance))
 
 

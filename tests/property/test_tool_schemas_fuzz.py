@@ -200,6 +200,38 @@ def test_fuzzed_schemas_and_calls(no_network: list[Any]) -> None:
     assert differences == []
 
 
+@pytest.mark.parametrize(
+    ("schema", "endless"),
+    [
+        ({"if": {"$ref": "#"}}, True),
+        ({"not": {"$ref": "#"}}, True),
+        ({"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}, True),
+        ({"properties": {"x": {"$anchor": "x", "allOf": [{"$ref": "#x"}]}}}, True),
+        ({"properties": {"x": {"$ref": "#"}}}, False),  # goes into the value: ends with it
+        (
+            {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"type": "object"}}},
+            False,
+        ),
+        ({"items": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}}, False),
+    ],
+)
+def test_the_reference_is_never_asked_about_a_schema_without_end(schema: Any, endless: bool) -> None:
+    validator = SchemaValidator(schema)
+    assert validator.endless is endless
+
+    def ask(depth: int) -> Any:
+        # How the reference fails hangs on where the stack ends, so it is asked at many depths.
+        if depth:
+            return ask(depth - 1)
+        try:
+            return validator.reference_is_valid({"b": 1})
+        except RecursionError:
+            return "endless"
+
+    assert {ask(depth) for depth in range(40)} == ({"endless"} if endless else {True})
+    assert (validator.first_error({"b": 1}) is None) == validator.is_valid({"b": 1})
+
+
 def _call(schema: Any, rng: Random) -> Any:
     """Draw a value that often fits: made from the schema, or anything that is JSON."""
     if rng.random() < 0.5:

@@ -23,10 +23,7 @@ def is_endless(schema: Any) -> bool:
         schema: A JSON Schema 2020-12, references inside the document only.
     """
     done: set[int] = set()
-    for start in _subschemas(schema):
-        if id(start) not in done and _cycles(start, schema, done):
-            return True
-    return False
+    return any(id(start) not in done and _cycles(start, schema, done) for start in _subschemas(schema))
 
 
 def _cycles(start: dict[str, Any], root: Any, done: set[int]) -> bool:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from planarena.trainers.algorithms import get, list_algorithms, names, preset_names
     from planarena.trainers.config import TrainConfig
     from planarena.trainers.launch import TrainResult, train
+    from planarena.trainers.local.decode import DecodingConfig, LoadedPolicy, Response, open_policy
     from planarena.trainers.types import (
         Advantages,
         Algorithm,
@@ -24,9 +25,12 @@ __all__ = [
     "Advantages",
     "Algorithm",
     "AlgorithmConfig",
+    "DecodingConfig",
+    "LoadedPolicy",
     "LossInputs",
     "LossOutputs",
     "Needs",
+    "Response",
     "RolloutBatch",
     "Step",
     "TrainConfig",
@@ -34,16 +38,21 @@ __all__ = [
     "get",
     "list_algorithms",
     "names",
+    "open_policy",
     "preset_names",
     "train",
 ]
 
 _HOMES = {
+    "DecodingConfig": "local.decode",
+    "LoadedPolicy": "local.decode",
+    "Response": "local.decode",
     "TrainConfig": "config",
     "TrainResult": "launch",
     "get": "algorithms",
     "list_algorithms": "algorithms",
     "names": "algorithms",
+    "open_policy": "local.decode",
     "preset_names": "algorithms",
     "train": "launch",
 }

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from planarena.errors import UserError
-from planarena.rows.row import TrainingRow
+from planarena.rows.row import EpisodeRow, TrainingRow
 
 __all__ = ["Aligned", "Coverage", "ExpertOptions", "Experts", "align", "divide"]
 
@@ -78,7 +78,7 @@ class Experts(msgspec.Struct):
     coverage: Coverage
 
 
-def is_expert_task(row: TrainingRow, options: ExpertOptions) -> bool:
+def is_expert_task(row: TrainingRow | EpisodeRow, options: ExpertOptions) -> bool:
     """Whether a row's task belongs to the experts: a function of the seed and the task alone.
 
     Trajectories of one task share queries and states, so a task goes to one side as a whole, and the side of one

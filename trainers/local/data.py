@@ -23,6 +23,7 @@ from planarena.rows import (
     TrainingRow,
     align,
     divide,
+    is_expert_task,
     load_episodes,
     load_pairs,
     load_rows,
@@ -326,7 +327,7 @@ def _load_steps(config: TrainConfig, needs: Needs, encoder: Encoder, data: Train
 
 
 def _load_episodes(config: TrainConfig, needs: Needs, encoder: Encoder, data: TrainingData) -> None:
-    path, wanted = config.data.path, row_options(config, "train")
+    path, wanted, chosen = config.data.path, row_options(config, "train"), config.data.experts
     episodes = list(_limited(load_episodes(path, wanted), config.data.limit))
     data.counts["rows"] = len(episodes)
     if any(row.messages[: len(row.prompt)] != row.prompt for row in episodes[:1]):
@@ -335,8 +336,9 @@ def _load_episodes(config: TrainConfig, needs: Needs, encoder: Encoder, data: Tr
             where="data.mode=episodes",
             fix="choose a `data.template` that keeps a chat (planarena, short), or `data.mode: steps`",
         )
+    acting_on, shown = _episode_experts(episodes, config, needs)
     if needs.rollouts:
-        acting = [row for row in episodes if row.environment is not None]
+        acting = [row for row in acting_on if row.environment is not None]
         if not acting:
             raise UserError(
                 "has no scenario whose environment is here, so a policy cannot act in it",
@@ -346,11 +348,29 @@ def _load_episodes(config: TrainConfig, needs: Needs, encoder: Encoder, data: Tr
         data.prompts = _kept(encoder.prompt(row) for row in acting)
         _refuse_empty(data.prompts, encoder, "episode", path)
     if needs.experts or needs.demonstrations or needs.prompt_hints:
-        data.experts = _kept(encoder.imitation(row) for row in episodes)
-        _refuse_empty(data.experts, encoder, "episode", path)
+        data.experts = _kept(encoder.imitation(row) for row in shown)
+        _refuse_empty(data.experts, encoder, "episode", chosen.data or path)
         known = {expert.key: expert for expert in data.experts}
         for prompt in data.prompts:
             prompt.demonstration = known.get(prompt.row.row_id)
+
+
+def _episode_experts(
+    episodes: list[EpisodeRow], config: TrainConfig, needs: Needs
+) -> tuple[list[EpisodeRow], list[EpisodeRow]]:
+    """Return the episodes that are acted on, and those that are shown as demonstrations."""
+    chosen = config.data.experts
+    options = ExpertOptions(ratio=chosen.ratio, seed=config.seed)
+    shown = episodes
+    if chosen.data:
+        shown = list(_limited(load_episodes(chosen.data, row_options(config, "train")), config.data.limit))
+    elif chosen.mode != "shared" and needs.rollouts:
+        shown = [row for row in episodes if is_expert_task(row, options)]
+        if chosen.mode == "disjoint":
+            episodes = [row for row in episodes if not is_expert_task(row, options)]
+    if chosen.generators:
+        shown = [row for row in shown if row.generator in chosen.generators]
+    return episodes, shown
 
 
 def _load_validation(config: TrainConfig, encoder: Encoder) -> list[Prompt]:

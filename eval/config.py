@@ -8,7 +8,7 @@ from planarena.errors import ConfigError, UserError
 
 __all__ = ["SUITES", "EvalConfig"]
 
-SUITES = ("bfcl-v3", "bfcl-v4", "api-bank", "mmlu-pro", "math")
+SUITES = ("bfcl-v3", "bfcl-v4", "api-bank", "mmlu-pro", "math", "planarena")
 
 _CHOICES = {
     "calls": ("auto", "json", "text"),
@@ -34,6 +34,7 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         names: Whether the model was shown function names with "_" for "."; "auto" looks which it uses.
         extraction: The MMLU-Pro rule: three-rules (its own script), lm-eval (the first rule alone, never a
             guess), boxed (paper 003: options numbered from 0, the answer in \boxed{}).
+        format: The format of replies to the suite planarena, a name of `planarena.formats`.
         matching: The API-Bank headline: soft (any call equals the gold one), strict (exactly one call, equal).
         seed: Of the random options.
         workers: Sandboxed BFCL workers at a time.
@@ -54,6 +55,7 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: str = "auto"
     extraction: str = "three-rules"
     matching: str = "soft"
+    format: str = "planarena"
     seed: int = 0
     workers: int = 2
     seconds: float = 10.0

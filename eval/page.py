@@ -88,6 +88,12 @@ def _suite(name: str, result: SuiteResult) -> str:
         )
         parts.append(f"<h3>Columns that papers print</h3><table>{cells}</table>")
     parts.append(_category_table(result.categories))
+    if result.measures:
+        cells = "".join(
+            f'<tr><td>{text(key)}</td><td class="n">{value:.4g}</td><td>{text(words)}</td></tr>'
+            for key, (value, words) in result.measures.items()
+        )
+        parts.append(f"<h3>Measures</h3><table>{cells}</table>")
     if result.base is not None:
         parts.append(_base_table(result))
     parts.append(_reasons(result))

@@ -23,6 +23,7 @@ class Verdict(msgspec.Struct, frozen=True):
         guessed: Nothing could be extracted, and a random option was taken.
         answer: What was extracted, where the benchmark extracts.
         marks: Further verdicts on the same output under other rules ("strict").
+        counts: Numbers that the suite reports of the item ("calls").
     """
 
     id: str
@@ -35,6 +36,7 @@ class Verdict(msgspec.Struct, frozen=True):
     guessed: bool = False
     answer: str | None = None
     marks: dict[str, bool] = {}
+    counts: dict[str, int] = {}
 
 
 class CategoryRow(msgspec.Struct, frozen=True):
@@ -102,6 +104,7 @@ class SuiteResult(msgspec.Struct, frozen=True):
         notes: What a reader must know.
         sandbox: How outputs that are executed were confined; empty where none is.
         base: The difference from the base, where one was named.
+        measures: Further numbers by name, each with what it is.
     """
 
     suite: str
@@ -117,3 +120,4 @@ class SuiteResult(msgspec.Struct, frozen=True):
     notes: list[str] = []
     sandbox: str = ""
     base: dict[str, Any] | None = None
+    measures: dict[str, tuple[float, str]] = {}

@@ -31,6 +31,7 @@ _HOMES = {
     "api-bank": "planarena.eval.api_bank",
     "mmlu-pro": "planarena.eval.mmlu_pro",
     "math": "planarena.eval.mathematics",
+    "planarena": "planarena.eval.arena",
 }
 
 Progress = Callable[[str, int, int], None]

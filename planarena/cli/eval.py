@@ -12,7 +12,8 @@ __all__ = ["evaluate"]
 
 def evaluate(
     suites: Annotated[
-        list[str], typer.Argument(help="bfcl-v3, bfcl-v4, api-bank, mmlu-pro, math.", metavar="SUITE...")
+        list[str],
+        typer.Argument(help="bfcl-v3, bfcl-v4, api-bank, mmlu-pro, math, planarena.", metavar="SUITE..."),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     responses: Annotated[

@@ -1,0 +1,240 @@
+"""Playing tasks: every open dialogue is put to the policy at once, its calls run in the scenario's environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from planarena import formats
+from planarena.environments import Outcome
+from planarena.episodes import reached
+from planarena.eval.arena.tasks import Task
+from planarena.eval.policy import Asked, Policy
+from planarena.formats import Native, Parsed
+from planarena.records import canonical_json
+from planarena.rows import Opened, open_environment
+from planarena.rows.templates import template
+
+__all__ = ["MOST_CALLS", "MOST_TURNS", "Made", "Played", "play"]
+
+MOST_TURNS = 24
+# A reply with a hundred calls is not to fill the dialogue with their results.
+MOST_CALLS = 16
+
+
+class Made(msgspec.Struct, frozen=True):
+    """A call that the policy made.
+
+    Attributes:
+        tool: As the policy wrote it.
+        arguments: Likewise.
+        outcome: What came of it; a tool that the task does not offer is unknown.
+        turn: The reply that made it.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    outcome: Outcome
+    turn: int
+
+
+@dataclass(slots=True)
+class Played:
+    """One episode.
+
+    Attributes:
+        task: The task.
+        sample: Which of the item's K episodes.
+        texts: The policy's replies.
+        tokens: Of all replies; None where nobody counted.
+        calls: The calls made, in order.
+        plan: The plan of the first reply that has one.
+        goal: The goal predicate holds at the end.
+        answered: It ended with an answer to the user's last message.
+        broken: Replies that the format cannot read.
+        problem: A request failed, so that nothing is known; else empty.
+    """
+
+    task: Task
+    sample: int = 0
+    texts: list[str] = field(default_factory=list)
+    tokens: int | None = 0
+    calls: list[Made] = field(default_factory=list)
+    plan: str = ""
+    goal: bool = False
+    answered: bool = False
+    broken: int = 0
+    problem: str = ""
+
+    @property
+    def success(self) -> bool:
+        """The goal is reached and the user has an answer; where no call is right, without having made any."""
+        return self.goal and self.answered and (self.task.actions > 0 or not self.calls)
+
+
+class _Dialogue:
+    """An episode under way."""
+
+    def __init__(self, task: Task, sample: int, observations: str) -> None:
+        assert task.row.environment is not None
+        self.played = Played(task, sample)
+        self.opened: Opened = open_environment(task.row.environment)
+        self.messages = list(task.row.prompt)
+        self.users = 1
+        self.open = True
+        self._role = observations
+
+    @property
+    def asked(self) -> Asked:
+        task = self.played.task
+        return Asked(
+            id=task.id,
+            messages=tuple(self.messages),
+            tools=task.row.tools,
+            sample=self.played.sample,
+            turn=len(self.played.texts),
+        )
+
+    def take(self, text: str, parsed: Parsed, last: bool) -> None:
+        """Carry out a reply."""
+        played = self.played
+        number = len(played.texts)
+        played.texts.append(text)
+        played.plan = played.plan or parsed.plan or ""
+        played.broken += parsed.broken or not parsed.valid
+        if parsed.calls and not parsed.broken:
+            shown = [self._make(call.name, call.arguments, number) for call in parsed.calls[:MOST_CALLS]]
+            self._say(text, parsed, [one.outcome for one in shown])
+            self.open = not last
+        elif parsed.response is not None and not parsed.broken:
+            if self.users < len(played.task.row.turns) and not last:
+                self._say(text, parsed, [])
+                self.messages.append({"role": "user", "content": played.task.row.turns[self.users]})
+                self.users += 1
+            else:
+                played.answered = self.users == len(played.task.row.turns)
+                self.open = False
+        else:
+            self.open = False
+        if not self.open:
+            self.close()
+
+    def _make(self, tool: str, arguments: dict[str, Any], number: int) -> Made:
+        if tool in self.played.task.offered:
+            outcome = self._act(tool, arguments)
+        else:
+            # The world may have the tool all the same: a task can withhold it.
+            unknown = {"code": "unknown_tool", "message": f"There is no tool named {tool}."}
+            outcome = Outcome("schema_error", None, unknown)
+        made = Made(tool, arguments, outcome, number)
+        self.opened.observed.append((tool, outcome))
+        self.played.calls.append(made)
+        return made
+
+    def _act(self, tool: str, arguments: dict[str, Any]) -> Outcome:
+        world = self.opened.world
+        mark = world.mark()
+        try:
+            return self.opened.episode.act(tool, arguments).outcome
+        except Exception as error:
+            # Whatever a model writes costs its own item alone, also where it meets a fault of an environment
+            # (a date of month 84 that the schema lets through).
+            world.rollback(mark)
+            words = {"code": "internal_error", "message": f"{tool} failed: {type(error).__name__}."}
+            return Outcome("tool_error", None, words)
+
+    def _say(self, text: str, parsed: Parsed, outcomes: Sequence[Outcome]) -> None:
+        """Append what was said and what came back, as the rows of training write it."""
+        number = len(self.played.texts) - 1
+        shown = [outcome.result if outcome.status == "ok" else outcome.error for outcome in outcomes]
+        contents = [value if isinstance(value, str) else canonical_json(value) for value in shown]
+        if parsed.format == "native":
+            calls = parsed.calls[:MOST_CALLS]
+            message = Native().message(plan=None, calls=calls, response=parsed.response)
+            for index, call in enumerate(message.get("tool_calls", ())):
+                call["id"] = f"call_{number}_{index}"
+            self.messages.append(message)
+            self.messages += [
+                {"role": "tool", "tool_call_id": f"call_{number}_{index}", "content": content}
+                for index, content in enumerate(contents)
+            ]
+            return
+        self.messages.append({"role": "assistant", "content": text})
+        for call, content in zip(parsed.calls, contents, strict=False):
+            words = content if self._role == "tool" else f"Result of {call.name}: {content}"
+            self.messages.append({"role": self._role, "content": words})
+
+    def close(self) -> None:
+        """Ask the goal predicate."""
+        world, observed = self.opened.world, self.opened.observed
+        self.played.goal = reached(self.opened.goal, world.digest(), observed)
+        self.open = False
+
+
+def play(
+    policy: Policy,
+    tasks: Sequence[Task],
+    *,
+    samples: int = 1,
+    at_once: int = 512,
+    most_turns: int = MOST_TURNS,
+    done: Mapping[tuple[str, int], Sequence[str]] | None = None,
+    tell: Callable[[int, int], None] | None = None,
+) -> Iterator[Played]:
+    """Let a policy act on tasks; episodes come back as their batch ends.
+
+    A reply that neither calls nor answers ends its episode, and so does one whose request failed.
+
+    Args:
+        policy: The policy.
+        tasks: With prompts in the policy's format.
+        samples: Episodes per task.
+        at_once: Episodes under way at a time.
+        most_turns: Replies of one episode.
+        done: Replies of episodes that were played before, by task and sample: they are carried out, not asked.
+        tell: Told (episodes ended, episodes in all).
+    """
+    form = formats.get(policy.format)
+    wanted = [(task, sample) for task in tasks for sample in range(samples)]
+    known = done or {}
+    ended = 0
+    for start in range(0, len(wanted), at_once):
+        group = [_begin(task, sample) for task, sample in wanted[start : start + at_once]]
+        for turn in range(most_turns):
+            running = [one for one in group if one.open]
+            if not running:
+                break
+            last = turn + 1 == most_turns
+            asking = []
+            for one in running:
+                texts = known.get((one.played.task.id, one.played.sample))
+                if texts is None:
+                    asking.append(one)
+                elif turn < len(texts):
+                    one.take(texts[turn], form.parse(texts[turn]), last)
+                else:
+                    one.close()
+            replies = policy.reply([one.asked for one in asking]) if asking else []
+            for one, reply in zip(asking, replies, strict=True):
+                if reply.problem:
+                    one.played.problem = reply.problem
+                    one.close()
+                    continue
+                if reply.tokens is None or one.played.tokens is None:
+                    one.played.tokens = None
+                else:
+                    one.played.tokens += reply.tokens
+                one.take(reply.text, form.parse(reply.text), last)
+            ended += sum(not one.open for one in running)
+            if tell is not None:
+                tell(ended, len(wanted))
+        for one in group:
+            yield one.played
+
+
+def _begin(task: Task, sample: int) -> _Dialogue:
+    role = template(task.row.template, task.row.format).observations
+    return _Dialogue(task, sample, role if role != "native" else "tool")

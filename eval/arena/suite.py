@@ -1,0 +1,260 @@
+"""The suite `planarena`: replies in, verdicts by actions, shape and measure out; and the loop that gets replies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+
+from planarena import formats
+from planarena.errors import UserError
+from planarena.eval.arena.measures import MEASURES, measure, summarise
+from planarena.eval.arena.play import Played, play
+from planarena.eval.arena.policies import GoldPolicy, Recorded
+from planarena.eval.arena.tasks import BENCH, Task, bench_path, load_tasks
+from planarena.eval.config import EvalConfig
+from planarena.eval.policy import Policy
+from planarena.eval.responses import Response, Responses
+from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
+from planarena.eval.tables import build_rows, finish, micro_average
+from planarena.rows import RowOptions
+
+__all__ = ["arena_options", "generate", "result_of", "score"]
+
+_FORMULAS = {
+    "success": "share of all tasks: the goal predicate holds and the user has an answer; where no call is right, "
+    "without any call",
+    "with calls": "the same over the tasks that need calls",
+    "no call": "the same over the requests that no call answers",
+    "unseen tools": "the same over the tasks of the held-out namespaces",
+}
+
+
+def arena_options(form: str = "planarena", **options: Any) -> RowOptions:
+    """Return how prompts are written for a format.
+
+    Raises:
+        UserError: There is no such format, or none of its prompts is a chat that can be continued.
+    """
+    formats.get(form)
+    if form in ("toolrl", "chord", "math"):
+        raise UserError(
+            f"prompts of the format {form} pack the history into one message, so no dialogue can be continued",
+            where="format",
+            fix="choose planarena, think, parameters, params, answer, toolupt, hermes or native",
+        )
+    if form == "toolupt":
+        options.setdefault("template", "short")
+    return RowOptions(format=form, **options)
+
+
+def generate(
+    policy: Policy,
+    config: EvalConfig,
+    *,
+    done: Mapping[tuple[str, int], Sequence[str]] | None = None,
+    keep: Callable[[Played], None] | None = None,
+    tell: Callable[[str, int, int], None] | None = None,
+    at_once: int = 512,
+) -> Responses:
+    """Let a policy play the bench and return its replies as `score` takes them.
+
+    Args:
+        policy: The policy; prompts are written for its format.
+        config: For the data, the limit and the samples.
+        done: Replies of episodes that an earlier run finished, by item and sample.
+        keep: Given each episode as it ends; one with a `problem` is not to be kept as an answer.
+        tell: Told the suite, the episodes ended and the episodes in all.
+        at_once: Episodes under way at a time.
+    """
+    found = Responses()
+    with ExitStack() as stack:
+        tasks = _tasks(config, policy.format, stack)
+        progress = None if tell is None else lambda ended, total: tell("planarena", ended, total)
+        for one in play(policy, tasks, samples=config.samples, at_once=at_once, done=done, tell=progress):
+            found.by_id.setdefault(one.task.id, []).append(_response(one))
+            if keep is not None:
+                keep(one)
+    return found
+
+
+def score(
+    suite: str,
+    config: EvalConfig,
+    responses: Responses | None,
+    tell: Callable[[str, int, int], None],
+) -> tuple[SuiteResult, dict[str, list[Response]]]:
+    """Score replies by carrying them out again; see `planarena.eval.run`.
+
+    An output is the list of a policy's replies in one episode, or a text for an episode of one reply.
+    """
+    with ExitStack() as stack:
+        tasks = _tasks(config, config.format, stack)
+        policy: Policy
+        missing: dict[tuple[str, int], str] = {}
+        if responses is None:
+            policy = GoldPolicy(tasks, config.samples)
+            given: dict[str, list[Response]] = {
+                task.id: [Response(list(task.row.targets)) for _ in range(config.samples)] for task in tasks
+            }
+        else:
+            given = responses.by_id
+            texts: dict[tuple[str, int], list[str]] = {}
+            for task in tasks:
+                for sample in range(config.samples):
+                    listed = given.get(task.id, [])
+                    found, problem = _texts(listed[sample] if sample < len(listed) else None)
+                    texts[task.id, sample] = found
+                    if problem:
+                        missing[task.id, sample] = problem
+            policy = Recorded(texts, config.format)
+        episodes = list(
+            play(policy, tasks, samples=config.samples, tell=lambda done, total: tell(suite, done, total))
+        )
+        for one in episodes:
+            listed = given.get(one.task.id, [])
+            one.tokens = listed[one.sample].tokens if one.sample < len(listed) else 0
+        revision = _revision(config, tasks)
+    return result_of(suite, episodes, given, revision=revision, missing=missing), given
+
+
+def _tasks(config: EvalConfig, form: str, stack: ExitStack) -> list[Task]:
+    path = config.data.get("planarena") or stack.enter_context(bench_path())
+    return load_tasks(path, arena_options(form), limit=config.limit)
+
+
+def _revision(config: EvalConfig, tasks: Sequence[Task]) -> str:
+    source = config.data.get("planarena")
+    return f"{len(tasks)} held-out tasks of {source}" if source else f"{BENCH}, {len(tasks)} tasks"
+
+
+def _response(one: Played) -> Response:
+    if one.problem:
+        return Response(None, problem=one.problem)
+    return Response(list(one.texts), one.tokens or 0, counted=one.tokens is not None)
+
+
+def _texts(response: Response | None) -> tuple[list[str], str]:
+    if response is None:
+        return [], "no response"
+    if response.problem:
+        return [], f"unreadable: {response.problem}"
+    value = [response.value] if isinstance(response.value, str) else response.value
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        return [], "unreadable: not a text or a list of texts"
+    return value, ""
+
+
+def result_of(
+    suite: str,
+    episodes: Sequence[Played],
+    given: Mapping[str, list[Response]],
+    *,
+    revision: str,
+    missing: Mapping[tuple[str, int], str] | None = None,
+) -> SuiteResult:
+    """Put the result of played episodes together.
+
+    Args:
+        suite: Its name.
+        episodes: All of them.
+        given: The outputs, for their lengths.
+        revision: Which tasks they were.
+        missing: By item and sample, why there was no readable output.
+    """
+    verdicts = [_verdict(one, (missing or {}).get((one.task.id, one.sample), "")) for one in episodes]
+    by_item = {one.task.id: one.task for one in episodes}
+    rows = _category_rows(verdicts, by_item.values())
+    chosen: dict[str, Callable[[Task], bool]] = {
+        "success": lambda _: True,
+        "with calls": lambda task: task.actions > 0,
+        "no call": lambda task: task.actions == 0,
+        "unseen tools": lambda task: task.row.split == "unseen_tools",
+    }
+    overall: list[Overall] = [
+        micro_average(name, _FORMULAS[name], [one for one in verdicts if wanted(by_item[one.id])])
+        for name, wanted in chosen.items()
+    ]
+    played = [one for one in episodes if (one.task.id, one.sample) not in (missing or {})]
+    measured = summarise(played)
+    result = finish(
+        suite=suite,
+        revision=revision,
+        headline="success",
+        overall=[value for value in overall if value.value is not None],
+        rows=rows,
+        verdicts=verdicts,
+        outputs={key: listed for key, listed in given.items() if key in by_item},
+        notes=["The rows by shape and by split are other cuts of the same tasks as the rows above them."],
+    )
+    described = {name: (value, MEASURES[name]) for name, value in measured.items()}
+    return msgspec.structs.replace(result, measures=described)
+
+
+def _category_rows(verdicts: list[Verdict], tasks: Iterable[Task]) -> list[CategoryRow]:
+    rows: list[CategoryRow] = []
+    listed = sorted(tasks, key=lambda task: (task.actions == 0, task.actions, task.category))
+    cuts: tuple[Callable[[Task], str], ...] = (
+        _kind,
+        lambda task: f"shape: {task.shape}" if task.actions else "",
+        lambda task: f"split: {task.row.split}",
+    )
+    for cut in cuts:
+        names = {task.id: cut(task) for task in listed}
+        items: dict[str, int] = {}
+        for name in names.values():
+            if name:
+                items[name] = items.get(name, 0) + 1
+        renamed = [msgspec.structs.replace(one, category=names[one.id]) for one in verdicts if names[one.id]]
+        rows += build_rows(renamed, items, {})
+    return rows
+
+
+def _kind(task: Task) -> str:
+    if not task.actions:
+        return f"no call: {task.category.replace('_', ' ')}"
+    return f"{task.actions} action{'s' if task.actions > 1 else ''}"
+
+
+def _verdict(one: Played, missing: str) -> Verdict:
+    found = measure(one)
+    success = one.success and not missing
+    reason, detail = "", ""
+    if missing:
+        reason, detail = ("no response", "") if missing == "no response" else ("unreadable", missing)
+    elif not success:
+        reason, detail = _reason(one)
+    return Verdict(
+        id=one.task.id,
+        category=_kind(one.task),
+        correct=success,
+        reason=reason,
+        detail=detail[:300],
+        sample=one.sample,
+        tokens=one.tokens or 0,
+        marks={"goal": one.goal, "answered": one.answered},
+        counts={
+            "actions": one.task.actions,
+            "calls": found.calls,
+            "steps_done": found.done,
+            "schema_errors": found.schema_errors,
+            "tool_errors": found.tool_errors,
+            "ungrounded": found.ungrounded,
+        },
+    )
+
+
+def _reason(one: Played) -> tuple[str, str]:
+    failed = next((call for call in one.calls if call.outcome.status != "ok"), None)
+    words = ""
+    if failed is not None and failed.outcome.error is not None:
+        words = f"{failed.tool}: {failed.outcome.error['message']}"
+    if not one.task.actions and one.calls:
+        return "called where no call is right", one.calls[0].tool
+    if one.goal:
+        return "no answer", words
+    if not one.answered:
+        return "goal not reached, no answer", words
+    return ("goal not reached after an error", words) if words else ("goal not reached", "")

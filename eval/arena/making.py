@@ -109,7 +109,9 @@ def _choose(run: Run) -> dict[str, list[Any]]:
 def _describe(run: Run, tables: dict[str, list[Any]]) -> dict[str, Any]:
     lengths = Counter(row.n_actions for row in tables["tasks"])
     splits = {row.scenario_id: row.split for row in tables["scenarios"]}
-    info: dict[str, Any] = {name: run.info[name] for name in ("config", "seed", "versions") if name in run.info}
+    info: dict[str, Any] = {
+        name: run.info[name] for name in ("config", "seed", "versions") if name in run.info
+    }
     return {
         "format_version": FORMAT_VERSION,
         "bench": BENCH,

@@ -138,7 +138,9 @@ def test_the_gold_step_is_always_among_the_candidates_and_every_point_has_negati
             decode(gold["arguments"]),
             "frontier",
         )
-        assert sum(candidate["outcome"] not in {"frontier"} for candidate in candidates) >= 3
+        # A lone call without arguments has no value to get wrong and no later step to come too early.
+        fewest = 3 if len(task.steps) > 1 or first["arguments"] else 2
+        assert sum(candidate["outcome"] not in {"frontier"} for candidate in candidates) >= fewest
         assert any(candidate["outcome"] in WRONG for candidate in candidates)
 
 

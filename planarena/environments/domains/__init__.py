@@ -29,6 +29,7 @@ DOMAINS: dict[str, str] = {
     "files": "Files",
     "shopping": "Shopping",
     "support": "Support",
+    "music": "Music",
 }
 
 

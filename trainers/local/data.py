@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -245,17 +246,23 @@ def _limited(rows: Iterable[T], limit: int) -> Iterator[T]:
     return islice(rows, limit) if limit else iter(rows)
 
 
+def holds_pairs_alone(config: TrainConfig, needs: Needs) -> bool:
+    """Say whether the data are files of preference pairs; runs give single decisions besides."""
+    root = Path(config.data.path)
+    return needs.preferences and not any((root / name).is_file() for name in ("run.json", "ledger.sqlite"))
+
+
 def load_texts(config: TrainConfig, needs: Needs) -> list[str]:
     """Return the texts that the tiny tokenizer is trained on: prompts and targets of the training split."""
     texts: list[str] = []
+    path, wanted, limit = config.data.path, row_options(config, "train"), config.data.limit
     if needs.preferences:
-        for pair in _limited(load_pairs(config.data.path, row_options(config, "train")), config.data.limit):
+        for pair in _limited(load_pairs(path, wanted), limit):
             texts += [str(message.get("content") or "") for message in pair.prompt]
             texts += [pair.chosen, pair.rejected]
-    for row in _limited(
-        load_rows(config.data.path, row_options(config, "train"), allow_empty=needs.preferences),
-        config.data.limit,
-    ):
+        if holds_pairs_alone(config, needs):
+            return texts
+    for row in _limited(load_rows(path, wanted, allow_empty=needs.preferences), limit):
         texts += [str(message.get("content") or "") for message in row.prompt]
         texts.append(row.target)
     return texts
@@ -279,7 +286,7 @@ def load_data(config: TrainConfig, needs: Needs, encoder: Encoder) -> TrainingDa
     elif needs.rollouts or supervised:
         _load_steps(config, needs, encoder, data)
     if needs.rollouts or supervised or needs.preferences:
-        data.validation = _load_validation(config, encoder)
+        data.validation = _load_validation(config, needs, encoder)
     data.counts = encoder.counts
     data.counts["prompts"], data.counts["experts"] = len(data.prompts), len(data.experts)
     data.counts["pairs"], data.counts["validation"] = len(data.pairs), len(data.validation)
@@ -373,8 +380,8 @@ def _episode_experts(
     return episodes, shown
 
 
-def _load_validation(config: TrainConfig, encoder: Encoder) -> list[Prompt]:
-    if not config.validation.every or config.validation.rows < 1:
+def _load_validation(config: TrainConfig, needs: Needs, encoder: Encoder) -> list[Prompt]:
+    if not config.validation.every or config.validation.rows < 1 or holds_pairs_alone(config, needs):
         return []
     wanted = row_options(config, "validation")
     rows: Iterable[TrainingRow | EpisodeRow]

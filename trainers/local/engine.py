@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import errno
 import math
 import time
 from collections.abc import Callable
@@ -20,7 +22,7 @@ from planarena.trainers.local.model import Policy, choose_device, choose_threads
 from planarena.trainers.local.optimiser import Optimiser
 from planarena.trainers.local.plot import draw_plot
 from planarena.trainers.local.run import RunFolder
-from planarena.trainers.local.save import Checkpoints, CheckpointState, restore_weights
+from planarena.trainers.local.save import Checkpoints, CheckpointState, no_room, reason, restore_weights
 from planarena.trainers.local.score import Scorer, open_judges
 from planarena.trainers.local.start import frozen_start, make_encoder, start_policy
 from planarena.trainers.local.update import Reference, Updater, Work
@@ -88,9 +90,11 @@ class Engine:
             ) from error
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise self._out_of_memory() from error
-        except RuntimeError as error:
-            if "can't allocate memory" in str(error) or "out of memory" in str(error).lower():
+        except Exception as error:
+            if _memory_ran_out(error):
                 raise self._out_of_memory() from error
+            if no_room(error):
+                raise self._no_room(error) from error
             raise
         finally:
             self._close()
@@ -109,8 +113,8 @@ class Engine:
         encoder = make_encoder(config, self.policy, needs)
         self.data = load_data(config, needs, encoder)
         left_out = {key: number for key, number in self.data.counts.items() if "longer" in key}
-        for reason, number in left_out.items():
-            self.say(f"left out {number} {reason} (the longest prompt has {encoder.longest} tokens)")
+        for what, number in left_out.items():
+            self.say(f"left out {number} {what} (the longest prompt has {encoder.longest} tokens)")
         self.total = self._total_steps()
         self.optimiser = Optimiser(self.policy, config.update)
         self.reference = self._reference(bool(steps))
@@ -413,13 +417,29 @@ class Engine:
             f"adapters (model.lora.rank=16); the last good checkpoint is {self.checkpoints.last_good()}"
         )
 
+    def _no_room(self, error: Exception) -> PlanArenaError:
+        name = error.filename if isinstance(error, OSError) and error.filename else self.folder.path
+        return PlanArenaError(
+            f"{name}: cannot be written: {reason(error)}\n  fix: free some space and run the same command again; "
+            f"the last good checkpoint is {self.checkpoints.last_good()}"
+        )
+
     def _close(self) -> None:
         log = getattr(self, "log", None)
         if log is not None:
-            log.close()
+            # What a full disk refused to take is refused again here.
+            with contextlib.suppress(OSError):
+                log.close()
         gateway = getattr(getattr(self, "judges", None), "gateway", None)
         if gateway is not None:
             gateway.close()
+
+
+def _memory_ran_out(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and ("can't allocate memory" in text or "out of memory" in text)
 
 
 def _crossed(last: int, now: int, every: int) -> bool:

@@ -59,7 +59,8 @@ class RunFolder:
         stored = self.path / "run.json"
         if stored.is_file():
             self.info = self._read(stored)
-            if fresh:
+            # A command that failed before its first step left nothing that is worth keeping.
+            if fresh or (self.info.get("status") == "prepared" and not (self.path / "checkpoints").exists()):
                 self._clear()
             elif self.info.get("config") != config.identity():
                 raise RunError(

@@ -15,7 +15,7 @@ from torch import Tensor
 from planarena.errors import PlanArenaError, RunError
 from planarena.trainers.local.model import Policy, quiet_transformers
 
-__all__ = ["CheckpointState", "Checkpoints", "write_json"]
+__all__ = ["CheckpointState", "Checkpoints", "no_room", "reason", "write_json"]
 
 
 class CheckpointState(msgspec.Struct, kw_only=True):
@@ -118,10 +118,10 @@ class Checkpoints:
             temporary.replace(target)
         except Exception as error:
             shutil.rmtree(temporary, ignore_errors=True)
-            if not _is_storage(error):
+            if not (isinstance(error, OSError) or no_room(error)):
                 raise
             raise PlanArenaError(
-                f"{target}: the checkpoint cannot be written: {_reason(error)}\n"
+                f"{target}: the checkpoint cannot be written: {reason(error)}\n"
                 f"  fix: free some space and run the same command again; the last good checkpoint is {self.last_good()}"
             ) from error
         self._prune(state)
@@ -143,7 +143,7 @@ class Checkpoints:
             return state, moments, load_file(rollout) if rollout.is_file() else None
         except Exception as error:
             raise RunError(
-                f"the checkpoint is damaged: {_reason(error)}",
+                f"the checkpoint is damaged: {reason(error)}",
                 where=str(folder),
                 fix="remove this checkpoint to go on from the one before it, or start with --fresh",
             ) from error
@@ -196,15 +196,21 @@ def _sync(folder: Path) -> None:
                 os.fsync(handle.fileno())
 
 
-def _is_storage(error: Exception) -> bool:
+# No space, a file that may not grow, a quota, a device that fails, a file system that may only be read.
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EROFS})
+
+
+def no_room(error: BaseException) -> bool:
+    """Say whether an error means that nothing can be written."""
     if isinstance(error, OSError):
-        return True
+        return error.errno in _NO_ROOM
     # safetensors wraps the operating system's error in its own.
     text = str(error).lower()
-    return "no space" in text or "i/o error" in text or "os error" in text
+    return type(error).__name__ == "SafetensorError" and ("os error" in text or "i/o error" in text)
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+def reason(error: BaseException) -> str:
+    """Return an error's first line, for messages."""
+    if getattr(error, "errno", 0) == errno.ENOSPC or "no space left" in str(error).lower():
         return "no space is left on the device"
     return (str(error).strip() or type(error).__name__).splitlines()[0]

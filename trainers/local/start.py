@@ -14,7 +14,7 @@ from planarena.errors import UserError
 from planarena.trainers.algorithms.sft import SFT, SFTConfig
 from planarena.trainers.config import TrainConfig, UpdateConfig
 from planarena.trainers.local.collect import bound
-from planarena.trainers.local.data import Encoder, Order, load_data, load_texts
+from planarena.trainers.local.data import Encoder, Order, holds_pairs_alone, load_data, load_texts
 from planarena.trainers.local.forward import Scored, score_responses
 from planarena.trainers.local.model import Policy, add_lora, load_policy, make_tiny
 from planarena.trainers.local.optimiser import Optimiser
@@ -22,6 +22,7 @@ from planarena.trainers.local.save import save_model, write_json
 from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
 from planarena.trainers.local.update import Reference, Updater
 from planarena.trainers.types import Needs
+from planarena.trainers.update import Expert
 
 __all__ = ["frozen_start", "make_encoder", "start_path", "start_policy"]
 
@@ -109,7 +110,7 @@ def _make_start(
     policy = Policy(model.to(device), chat, bfloat16=config.model.dtype == "bfloat16")
     steps = tiny.warm_start if needs.rollouts or needs.preferences else 0
     if steps:
-        _warm_start(config, policy, steps, say)
+        _warm_start(config, policy, needs, steps, say)
     temporary = folder.with_name(".start.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -121,7 +122,20 @@ def _make_start(
     temporary.replace(folder)
 
 
-def _warm_start(config: TrainConfig, policy: Policy, steps: int, say: Callable[[str], None]) -> None:
+def _gold(config: TrainConfig, policy: Policy, needs: Needs) -> list[Expert]:
+    """Return the right actions of the training split; of files of preference pairs, the chosen ones."""
+    supervised = Needs(rollouts=False, experts=True)
+    if not holds_pairs_alone(config, needs):
+        return load_data(config, supervised, make_encoder(config, policy, supervised)).experts
+    pairs = load_data(config, needs, make_encoder(config, policy, supervised)).pairs
+    return [
+        Expert(pair.prompt_ids, pair.chosen, [1] * len(pair.chosen), [1] * len(pair.chosen)) for pair in pairs
+    ]
+
+
+def _warm_start(
+    config: TrainConfig, policy: Policy, needs: Needs, steps: int, say: Callable[[str], None]
+) -> None:
     """Teach the format by supervised steps on the training split's gold, single decisions even for episodes.
 
     From random weights no rollout would ever keep the format, and every reward would be equal.
@@ -139,8 +153,7 @@ def _warm_start(config: TrainConfig, policy: Policy, steps: int, say: Callable[[
             micro_batch_tokens=config.update.micro_batch_tokens,
         ),
     )
-    supervised = Needs(rollouts=False, experts=True)
-    experts = load_data(plain, supervised, make_encoder(plain, policy, supervised)).experts
+    experts = _gold(plain, policy, needs)
     order = Order(len(experts), config.seed, "warm start")
     updater = Updater(policy, SFT(SFTConfig()), Optimiser(policy, plain.update), plain, steps)
     for done in range(steps):

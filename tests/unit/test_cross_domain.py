@@ -45,6 +45,7 @@ ALONE = {
     "shopping": ("1d94e8c3aab2c4b3", "1f199cc3b89cb0ac"),
     "support": ("d5c88b58a5b67ae3", "d39fca4935be1ce5"),
     "music": ("39dc3bdc827b04f9", "bb739db02149d77b"),
+    "clinic": ("cb44bcf5a1ebf1c9", "c301ed17f1eb8c99"),
 }
 
 

@@ -30,6 +30,7 @@ DOMAINS: dict[str, str] = {
     "shopping": "Shopping",
     "support": "Support",
     "music": "Music",
+    "clinic": "Clinic",
 }
 
 

@@ -87,8 +87,9 @@ class CalendarScenario(Environment):
         first, second, third = self.story["met"]
         yield {"name": first}
         yield {"name": second}
-        # Beside a help desk most names are those of customers.
-        yield {"name": third if beside(self.story, "support") else BOUND}
+        # Beside a help desk most names are those of customers, beside a practice those of doctors.
+        named = beside(self.story, "support") or beside(self.story, "clinic")
+        yield {"name": third if named else BOUND}
 
     @proposals("list_events")
     def propose_days(self, _rng: Random) -> Proposals:
@@ -143,9 +144,10 @@ class CalendarScenario(Environment):
     def propose_rooms(self, rng: Random) -> Proposals:
         """For a time found before, or for one that the user names."""
         story, duration = self.story, self.story["duration"]
-        yield {"start": BOUND, "duration": duration, "seats": story["seats"]}
         equipment = rng.choice(["screen", "whiteboard", "video"])
-        yield {"start": BOUND, "duration": 60, "seats": story["seats"], "equipment": equipment}
+        if not beside(story, "clinic"):  # nobody meets colleagues while at the doctor's
+            yield {"start": BOUND, "duration": duration, "seats": story["seats"]}
+            yield {"start": BOUND, "duration": 60, "seats": story["seats"], "equipment": equipment}
         start = f"{story['days'][1]}T{rng.choice(['10:00', '11:30', '14:00', '15:30'])}"
         yield {"start": start, "duration": duration, "seats": story["seats"] + 3}
 
@@ -229,6 +231,8 @@ def _joint_story(
     elif "smart_home" in others:
         added["joint_title"] = rng.choice(words["joint"]["titles"]["smart_home"])
         added["days"] = days[:4]
+    elif "clinic" in others:
+        added["joint_title"] = rng.choice(words["joint"]["titles"]["clinic"])
     return added
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "CompositionConfig",
     "ContrastConfig",
     "ExecutionConfig",
+    "QuotaConfig",
     "SplitConfig",
     "load_config",
     "parse_settings",
@@ -169,6 +170,34 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class QuotaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A draw that is balanced over the vendors of tools; see `planarena.pipeline.quotas`.
+
+    Attributes:
+        vendor_share: The most of all scenarios that the tools of one vendor may take, as a share; 1 draws from
+            the sources in turn, without quotas [ours].
+        per_unit: Most scenarios of one group of related operations, each with a tool set of its own [ours].
+        tasks: Most tasks of a scenario, by turns: 2 and 3 give the paper's 2.5 trajectories a scenario [ours].
+    """
+
+    vendor_share: float = 1.0
+    per_unit: int = 4
+    tasks: tuple[int, ...] = (2, 3)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether scenarios are drawn by quotas."""
+        return self.vendor_share < 1
+
+    def __post_init__(self) -> None:
+        _require(
+            0 < self.vendor_share <= 1, "quotas.vendor_share", self.vendor_share, "a share above 0, at most 1"
+        )
+        _require(1 <= self.per_unit <= 64, "quotas.per_unit", self.per_unit, "a number from 1 to 64")
+        good = bool(self.tasks) and all(1 <= number <= 999 for number in self.tasks)
+        _require(good, "quotas.tasks", list(self.tasks), "numbers of at least 1")
+
+
 class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A build: what goes in, how much, and where it goes.
 
@@ -182,6 +211,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         composition: How atoms become tasks.
         contrast: Wrong choices and where they lead.
         split: How scenarios are split.
+        quotas: Whether the draw is balanced over vendors.
         execution: How the build runs.
     """
 
@@ -194,6 +224,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     composition: CompositionConfig = msgspec.field(default_factory=CompositionConfig)
     contrast: ContrastConfig = msgspec.field(default_factory=ContrastConfig)
     split: SplitConfig = msgspec.field(default_factory=SplitConfig)
+    quotas: QuotaConfig = msgspec.field(default_factory=QuotaConfig)
     execution: ExecutionConfig = msgspec.field(default_factory=ExecutionConfig)
 
     def __post_init__(self) -> None:
@@ -218,6 +249,18 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "demo": {"trajectories": 600},
+    # Paper 000, section 4.1: about 20k trajectories, 7,941 scenarios, 20,646 tools. Quotas are ours: a vendor's
+    # scenarios differ in how many trajectories they give, and 8 % of the former keep it below 10 % of the latter.
+    "paper": {
+        "trajectories": 20_000,
+        "composition": {
+            "tools": [3, 6],
+            "budget": 60,
+            "shape_mix": {"serial": 0.3, "parallel": 0.25, "mixed": 0.45},
+        },
+        "contrast": {"no_calls": 1},
+        "quotas": {"vendor_share": 0.08},
+    },
 }
 
 

@@ -24,7 +24,7 @@ def build(
         typer.Argument(metavar="[SOURCE]...", help="builtin or builtin:DOMAIN; builtin when left out."),
     ] = None,
     out: Annotated[str, typer.Option("--out", metavar="RUN", help="The run directory.")] = "",
-    preset: Annotated[str, typer.Option("--preset", help="Named settings: demo.")] = "",
+    preset: Annotated[str, typer.Option("--preset", help="Named settings: demo, paper.")] = "",
     trajectories: Annotated[
         int | None, typer.Option("--trajectories", metavar="N", help="Gold trajectories to accept.")
     ] = None,
@@ -168,6 +168,12 @@ def _print_plan(plan: DryRun, as_json: bool) -> None:
         import json
 
         typer.echo(json.dumps(plan._asdict()))
+        return
+    if not plan.tools:
+        typer.echo(
+            f"would draw about {plan.expected_scenarios} scenarios, balanced over {len(plan.domains)} vendors,\n"
+            f"for {plan.wanted} gold trajectories, with {plan.llm_calls} calls to models"
+        )
         return
     typer.echo(
         f"would take {plan.tools} tools of {', '.join(plan.domains)},\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 from planarena.environments.domains import load_domain
@@ -16,7 +15,9 @@ __all__ = [
     "describe_environment",
     "draw_unit",
     "execution_kind_of",
+    "group_of",
     "is_builtin",
+    "is_observable",
     "offers_of",
     "operations_of",
     "restore_world",
@@ -30,7 +31,11 @@ def is_builtin(name: str) -> bool:
     return "#" not in name
 
 
-@lru_cache(maxsize=4096)
+def group_of(name: str) -> str:
+    """Return what a domain counts as where domains are balanced: a source with many units is one of them."""
+    return name.partition("#")[0]
+
+
 def _unit(name: str) -> Unit:
     source, _, unit = name.partition("#")
     return open_source(source).unit(unit)
@@ -86,6 +91,11 @@ def describe_environment(names: Sequence[str]) -> dict[str, Any]:
 def execution_kind_of(names: Sequence[str]) -> str:
     """Return how honest the executions of an environment are: `real`, `emulated` or `simulated`."""
     return str(describe_environment(names).get("execution_kind", "real"))
+
+
+def is_observable(names: Sequence[str]) -> bool:
+    """Say whether what calls of an environment change can be seen by reading."""
+    return bool(describe_environment(names).get("state_observable", True))
 
 
 def restore_world(names: Sequence[str], tables: Mapping[str, Any], facts: Mapping[str, Any]) -> World:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from planarena.environments.rest_resources import words_of
 from planarena.environments.wording import Omission, Reference, ToolWording
 
-__all__ = ["Phrase", "is_sayable", "reportable", "tool_wording", "words_of"]
+__all__ = ["Phrase", "is_nameable", "is_sayable", "reportable", "tool_wording", "words_of"]
 
 _PREFERRED = (
     "name",
@@ -42,6 +42,11 @@ class Phrase(NamedTuple):
     ask: tuple[str, ...]
     done: str
     told: str
+
+
+def is_nameable(argument: str, *, required: bool) -> bool:
+    """Say whether a template can name an argument; an optional one stands in brackets itself."""
+    return not re.search(r"[{}]" if required else r"[{}\[\]]", argument)
 
 
 def is_sayable(value: Any, depth: int = 0) -> bool:
@@ -125,7 +130,7 @@ def tool_wording(
         refer: How its values are referred to.
     """
     required = [name for name, must in arguments.items() if must]
-    optional = [name for name, must in arguments.items() if not must]
+    optional = [name for name, must in arguments.items() if not must and is_nameable(name, required=False)]
     ask = tuple(words + _tail(required, optional) for words in phrase.ask)
     missing = {
         name: Omission(

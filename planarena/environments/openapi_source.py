@@ -19,7 +19,14 @@ from planarena.environments.emulator import (
 )
 from planarena.environments.emulator_seed import seed_tables
 from planarena.environments.environment import ToolError
-from planarena.environments.generic_wording import Phrase, is_sayable, reportable, tool_wording, words_of
+from planarena.environments.generic_wording import (
+    Phrase,
+    is_nameable,
+    is_sayable,
+    reportable,
+    tool_wording,
+    words_of,
+)
 from planarena.environments.instances import Generator, NoInstanceError, everyday_facts
 from planarena.environments.rest_resources import Api, Route, analyse, normal
 from planarena.environments.sources import Opened
@@ -332,6 +339,10 @@ class Family:
         for key in [*(key for key in tool.required if key not in paths), *optional]:
             required = key in tool.required
             place, name = route.operation.placement[key]
+            if not is_nameable(key, required=required):
+                if required:
+                    return False
+                continue
             if not required and (wanted <= 0 or place in {"header", "cookie"}):
                 continue
             try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from planarena.environments.instances import Generator, NoInstanceError
@@ -88,6 +89,7 @@ class Api(NamedTuple):
     id_types: dict[str, str]
 
 
+@lru_cache(maxsize=16384)
 def normal(name: str) -> str:
     """Return a name without case and separators: `petId`, `pet_id` and `pet-id` are one."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -159,6 +159,7 @@ class Source:
         self.text = text
         self.units = tuple(units)
         self._listed = tuple(listed)
+        self._by_name = {unit.name: unit for unit in self.units}
 
     @cached_property
     def tools(self) -> tuple[Tool, ...]:
@@ -176,12 +177,12 @@ class Source:
         Raises:
             SourceError: There is none of that name: the source has changed.
         """
-        for unit in self.units:
-            if unit.name == name:
-                return unit
-        raise SourceError(
-            f"has no unit {name!r}", where=self.text, fix="give the source that the run was built from"
-        )
+        found = self._by_name.get(name)
+        if found is None:
+            raise SourceError(
+                f"has no unit {name!r}", where=self.text, fix="give the source that the run was built from"
+            )
+        return found
 
     @cached_property
     def drawable(self) -> tuple[Unit, ...]:
@@ -283,9 +284,11 @@ def split_source(text: str) -> tuple[str, str]:
     )
 
 
-@lru_cache(maxsize=32)
 def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
     """Open a source; an open one is shared by all that ask for it in this process.
+
+    Single API descriptions are kept while few operations are open: a build over thousands of them must not
+    hold them all.
 
     Args:
         text: `openapi:FILE_OR_FOLDER`, `mcp:servers.json`, `python:module` or a JSON list of tools.
@@ -295,6 +298,37 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
         SourceError: It cannot be read, or holds no tools.
         EnvironmentUnavailableError: It needs a sandbox or a package that is not here.
     """
+    kind, rest = split_source(text)
+    if kind == "openapi" and Path(rest).is_file():
+        return _open_description(text, rest)
+    return _open_lasting(text, options)
+
+
+_DESCRIPTIONS: dict[str, Source] = {}
+# Some 10 KB each, with schemas, validators and samples.
+_MOST_OPEN_OPERATIONS = 4000
+
+
+def _open_description(text: str, file: str) -> Source:
+    from planarena.environments.openapi_source import families, openapi_tools
+
+    found = _DESCRIPTIONS.pop(text, None)
+    if found is None:
+        (conversion,) = (one for _, one in openapi_tools(Path(file)))
+        found = Source(text, families(conversion))
+        room = _MOST_OPEN_OPERATIONS - _size_of(found)
+        while _DESCRIPTIONS and sum(map(_size_of, _DESCRIPTIONS.values())) > room:
+            del _DESCRIPTIONS[next(iter(_DESCRIPTIONS))]
+    _DESCRIPTIONS[text] = found  # the one used last stands last
+    return found
+
+
+def _size_of(source: Source) -> int:
+    return len(source.units[0].conversion.operations) if source.units else 0  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=32)
+def _open_lasting(text: str, options: SourceOptions) -> Source:
     kind, rest = split_source(text)
     if kind == "openapi":
         from planarena.environments.openapi_source import families, openapi_tools

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from planarena.export.card_tools import ToolCounts, count_tools, largest
 from planarena.export.escaping import escape_markdown, visible
 from planarena.records import Run
 from planarena.records.tables import TABLES
@@ -29,6 +30,8 @@ _LICENCES = (
     "apache-2.0 mit bsd-2-clause bsd-3-clause cc0-1.0 cc-by-4.0 cc-by-sa-4.0 cc-by-nc-4.0 isc mpl-2.0 "
     "lgpl-3.0 gpl-3.0 agpl-3.0 unlicense zlib odbl"
 ).split()
+
+_MOST_ROWS = 40
 
 _TABLES = {
     "trajectories": "plan, response, kind and length of each trajectory",
@@ -145,6 +148,7 @@ def render_facts(run: Run) -> str:
         ("Discards", _discards(counts, info)),
         ("Why it stopped", _stops(info, counts)),
         ("Licences", _licences(facts)),
+        *([("Vendors", _vendors(counts, count_tools(run)))] if "scenario_kind" in counts else []),
         ("Contamination", _contamination(info, facts)),
         ("How it was made", _making(info)),
         ("Limits", _limits(counts, gold)),
@@ -219,6 +223,9 @@ def _by_class(found: Mapping[str, int], head: str, whole: int, what: str = "traj
     ordered = sorted(
         found.items(), key=lambda pair: (len(pair[0]), pair[0]) if numbered else (-pair[1], pair[0])
     )
+    if len(ordered) > _MOST_ROWS:
+        rest = ordered[_MOST_ROWS:]
+        ordered = [*ordered[:_MOST_ROWS], (f"{len(rest)} others", sum(number for _, number in rest))]
     return _table((head, what, "share"), [(key, number, _share(number, whole)) for key, number in ordered])
 
 
@@ -321,6 +328,54 @@ def _licences(facts: Mapping[str, Counter[str]]) -> str:
         "Of the tools' descriptions and schemas, as their sources state them; `unknown` means that the source states "
         f"none.\n\n{_table(('licence', 'tools'), rows)}"
     )
+
+
+def _vendors(counts: Mapping[str, Any], tools: ToolCounts) -> str:
+    """Say whose tools were called, and that no vendor dominates."""
+    called = {name: pair[1] for name, pair in tools.execution_kind.items()}
+    observable: Mapping[str, int] = counts.get("scenario_observable", {})
+    kinds = _table(
+        ("execution kind", "tools on offer", "tools in gold trajectories", "scenarios", "goal-observable"),
+        [
+            (name, offered, called[name], counts["scenario_kind"].get(name, 0), observable.get(name, 0))
+            for name, (offered, _) in tools.execution_kind.items()
+        ],
+    )
+    scenarios = counts.get("domain_scenarios", {})
+    gold = counts.get("gold_domain", {})
+    text = (
+        f"{kinds}\n\n{sum(called.values())} distinct tools are called in gold trajectories. In a goal-observable scenario "
+        "reading shows what writing wrote; elsewhere a call proves the flow of arguments and ids alone."
+    )
+    if len(tools.vendor) < 2 or not set(tools.vendor) & set(gold):
+        return text
+    shown, rest = largest(tools.vendor, gold)
+    rows = [(name, tools.vendor[name][1], scenarios.get(name, 0), gold.get(name, 0)) for name in shown]
+    if rest:
+        sums = (
+            sum(tools.vendor[name][1] for name in rest),
+            *(sum(c.get(n, 0) for n in rest) for c in (scenarios, gold)),
+        )
+        rows.append((f"{len(rest)} others", *sums))
+    table = _table(
+        ("vendor", "tools in gold", "share", "scenarios", "share", "gold", "share"),
+        [
+            (
+                name,
+                *(
+                    cell
+                    for part, whole in zip(parts, _wholes(called, counts), strict=True)
+                    for cell in (part, _share(part, whole))
+                ),
+            )
+            for name, *parts in rows
+        ],
+    )
+    return f"{text}\n\n{table}"
+
+
+def _wholes(called: Mapping[str, int], counts: Mapping[str, Any]) -> tuple[int, int, int]:
+    return sum(called.values()), int(counts.get("scenarios", 0)), int(counts.get("gold", 0))
 
 
 def _contamination(info: Mapping[str, Any], facts: Mapping[str, Counter[str]]) -> str:

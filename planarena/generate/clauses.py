@@ -1,14 +1,14 @@
 """Clauses from templates: the small language of the wording files.
 
 `{name}` is an argument of the call: written by its surface when it is literal, by a reference to its
-producer when it is bound. `{/pointer}` is a value of the result. `[...]` is left out when an argument
+producer when it is bound. `{/pointer}` is a value of the result, `{}` all of it. `[...]` is left out when an argument
 inside it is absent.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from planarena.environments import Operation
@@ -27,7 +27,7 @@ class _Segment(NamedTuple):
     inner: tuple[_Segment, ...]
 
 
-@cache
+@lru_cache(maxsize=8192)
 def parse_template(template: str) -> tuple[_Segment, ...]:
     """Split a template into segments.
 
@@ -43,7 +43,7 @@ def parse_template(template: str) -> tuple[_Segment, ...]:
         if optional is not None:
             found.append(_Segment("optional", "", parse_template(optional)))
         elif name is not None:
-            found.append(_Segment("result" if name.startswith("/") else "argument", name, ()))
+            found.append(_Segment("result" if name[:1] in {"", "/"} else "argument", name, ()))
         else:
             found.append(_Segment("text", text, ()))
     if place != len(template):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planarena.config import BuildConfig
-from planarena.environments.catalog import operations_of
+from planarena.environments.catalog import group_of, operations_of
 from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
 from planarena.pipeline.finish import tool_row
 from planarena.pipeline.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
@@ -19,8 +19,9 @@ from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, p
 from planarena.pipeline.ledger import FinishedChunk, Ledger
 from planarena.pipeline.outputs import write_outputs
 from planarena.pipeline.pool import JobFailed, Pool
+from planarena.pipeline.quotas import Quotas, find_lots
 from planarena.pipeline.scenarios import domains_of
-from planarena.quality import Balance, Chooser
+from planarena.quality import Balance, Chooser, ItemKeys
 from planarena.records.canonical import content_id
 from planarena.records.run import Run
 from planarena.records.shards import write_shard
@@ -44,8 +45,8 @@ class DryRun(NamedTuple):
     """What a build would do.
 
     Attributes:
-        domains: The environments.
-        tools: Number of tools.
+        domains: The environments; under quotas the vendors.
+        tools: Number of tools; 0 under quotas, where descriptions are read as they are needed.
         expected_scenarios: About how many scenarios it would draw.
         llm_calls: Calls to models; 0 for the offline generator.
     """
@@ -64,6 +65,8 @@ def plan_build(config: BuildConfig) -> DryRun:
     Raises:
         UserError: As `build`.
     """
+    if config.quotas.enabled:
+        return _plan_quotas(config)
     domains = _check_domains(config)
     tools = sum(len(operations_of(domain)) for domain in domains)
     # Four fifths: composition rarely fills every scenario to the brim.
@@ -73,17 +76,27 @@ def plan_build(config: BuildConfig) -> DryRun:
     return DryRun(domains, tools, config.trajectories, scenarios, -(-scenarios // config.chunk_scenarios), 0)
 
 
+def _plan_quotas(config: BuildConfig) -> DryRun:
+    lots, _ = find_lots(config)
+    vendors = tuple(sorted({lot.vendor for lot in lots}))
+    scenarios = -(-config.trajectories * len(config.quotas.tasks) // sum(config.quotas.tasks))
+    if config.scenarios:
+        scenarios = min(scenarios, config.scenarios)
+    return DryRun(vendors, 0, config.trajectories, scenarios, -(-scenarios // 8), 0)
+
+
 def _check_domains(config: BuildConfig) -> tuple[str, ...]:
     """Return the domains; a name that none of them has would hold nothing out and weigh nothing."""
     domains = domains_of(config.sources)
+    groups = {group_of(name) for name in domains}
     named = {"split.held_out": config.split.held_out, "composition.domain_mix": config.composition.domain_mix}
     for where, names in named.items():
         for name in names:
-            if name not in domains:
+            if name not in domains and name not in groups:
                 raise UserError(
                     f"there is no domain {name!r} in this build",
                     where=where,
-                    fix=f"one of: {', '.join(domains)}",
+                    fix=f"one of: {', '.join(dict.fromkeys(map(group_of, domains)))}",
                 )
     return domains
 
@@ -106,8 +119,13 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         Interrupted: Ctrl-C; the same call goes on.
         PlanArenaError: More scenarios failed than `execution.max_error_rate` allows.
     """
-    _check_domains(config)
-    keys = phase_keys(config)
+    quotas = None
+    if config.quotas.enabled:
+        lots, digest = find_lots(config)
+        quotas, keys = Quotas(config, lots), phase_keys(config, digest)
+    else:
+        _check_domains(config)
+        keys = phase_keys(config)
     root = open_folder(config)
     try:
         with locked(root):
@@ -115,7 +133,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
                 clear(root)
             ledger = Ledger(root / LEDGER)
             try:
-                return _Build(config, keys, root, ledger, progress).run()
+                return _Build(config, keys, root, ledger, progress, quotas).run()
             finally:
                 ledger.close()
     except KeyboardInterrupt:
@@ -143,8 +161,10 @@ class _Build:
         root: Path,
         ledger: Ledger,
         progress: Callable[[Progress], None] | None,
+        quotas: Quotas | None = None,
     ) -> None:
         self.config, self.keys, self.root, self.ledger = config, keys, root, ledger
+        self.quotas = quotas
         self.progress = progress or (lambda _: None)
         self.chooser = _new_chooser(config)
         self.workers = config.execution.workers or os.cpu_count() or 1
@@ -233,6 +253,8 @@ class _Build:
             self.ledger.put("trajectories", self.config.trajectories)
 
     def _write_tools(self) -> None:
+        if self.quotas is not None:
+            return  # each chunk writes those that it is the first to offer
         rows = [
             tool_row(operation.tool)
             for domain in domains_of(self.config.sources)
@@ -255,8 +277,10 @@ class _Build:
             done = self.ledger.finished(self.next_chunk)
             if done is None or done.chunk in again:
                 break
-            trial = self.chooser.choose(done.items)
-            if done.key != self._quality_key(done.chunk, trial) or not self._intact(done):
+            if self.quotas is not None and self.quotas.assign(done.chunk) is None:
+                break
+            trial, new_tools = self._choose(done.chunk, done.items)
+            if done.key != self._quality_key(done.chunk, trial, new_tools) or not self._intact(done):
                 # The choice has moved on already; it is made again from the start, up to this chunk.
                 self._rewind(done.chunk)
                 break
@@ -268,11 +292,15 @@ class _Build:
 
     def _rewind(self, chunk: int) -> None:
         self.chooser = _new_chooser(self.config)
+        if self.quotas is not None:
+            self.quotas = self.quotas.afresh()
         self.barren = 0
         for earlier in range(chunk):
             done = self.ledger.finished(earlier)
             assert done is not None
-            self.chooser.choose(done.items)
+            if self.quotas is not None:
+                self.quotas.assign(earlier)
+            self._choose(earlier, done.items)
             self._after_choice(done.counts.get("gold", 0))
 
     def _intact(self, done: FinishedChunk) -> bool:
@@ -284,8 +312,17 @@ class _Build:
                 return False
         return True
 
-    def _quality_key(self, chunk: int, decisions: bytes) -> str:
-        return content_id("chunk", self.keys.quality, chunk, decisions.hex())
+    def _quality_key(self, chunk: int, decisions: bytes, new_tools: tuple[int, ...]) -> str:
+        # Half of the fingerprints are beyond the integers of canonical JSON.
+        marks = [f"{tool:x}" for tool in new_tools]
+        return content_id("chunk", self.keys.quality, chunk, decisions.hex(), *([marks] if marks else []))
+
+    def _choose(self, chunk: int, keys: ItemKeys) -> tuple[bytes, tuple[int, ...]]:
+        """Decide on a chunk; return the decisions and, under quotas, the tools that are new with it."""
+        if self.quotas is None:
+            return self.chooser.choose(keys), ()
+        decisions = self.chooser.choose(self.quotas.admit(keys))
+        return decisions, self.quotas.settle(chunk, keys, decisions)
 
     # -- work ----------------------------------------------------------------------------------
 
@@ -295,12 +332,14 @@ class _Build:
         return -(-self.config.scenarios // self.config.chunk_scenarios)
 
     def _spent(self) -> bool:
+        if self.quotas is not None:
+            return self.quotas.spent
         last = self._last_chunk()
         return self.barren >= _MOST_BARREN or (last is not None and self.next_chunk >= last)
 
     def _submit(self, pool: Pool) -> None:
         """Keep workers busy, but produce no more chunks than are likely to be needed."""
-        last = self._last_chunk()
+        last = self._last_chunk() if self.quotas is None else None
         while not self.chooser.full and not self._spent() and len(pool) < 2 * self.workers:
             if last is not None and self.submitted >= last:
                 return
@@ -309,7 +348,11 @@ class _Build:
                 average = self.chooser.accepted / self.next_chunk
                 if self.chooser.accepted + ahead * average >= self.config.trajectories:
                     return
-            pool.put(Job("produce", self.submitted, again=self.submitted in self.again))
+            assignment = None
+            if self.quotas is not None and (assignment := self.quotas.assign(self.submitted)) is None:
+                return
+            again = self.submitted in self.again
+            pool.put(Job("produce", self.submitted, again=again, assignment=assignment))
             self.submitted += 1
 
     def _after_choice(self, gold: int) -> None:
@@ -320,10 +363,15 @@ class _Build:
         while self.next_chunk in self.produced and not self.chooser.full and not self._spent():
             reply = self.produced.pop(self.next_chunk)
             before = self.chooser.accepted
-            decisions = self.chooser.choose(reply.keys)
+            assignment = self.quotas.assign(self.next_chunk) if self.quotas is not None else None
+            decisions, new_tools = self._choose(self.next_chunk, reply.keys)
             self._after_choice(self.chooser.accepted - before)
-            self.pending[self.next_chunk] = self._quality_key(self.next_chunk, decisions), reply
-            pool.put(Job("finish", self.next_chunk, decisions), first=True)
+            self.pending[self.next_chunk] = (
+                self._quality_key(self.next_chunk, decisions, new_tools),
+                reply,
+            )
+            job = Job("finish", self.next_chunk, decisions, assignment=assignment, new_tools=new_tools)
+            pool.put(job, first=True)
             self.next_chunk += 1
         if self.chooser.full or self._spent():
             pool.drop_waiting_of("produce")
@@ -351,6 +399,9 @@ class _Build:
     def _stop_reason(self) -> str:
         if self.chooser.full:
             return "trajectories"
+        if self.quotas is not None:
+            reached = self.config.scenarios and self.quotas.scenarios >= self.config.scenarios
+            return "scenarios" if reached else "quotas"
         return "scenarios" if self.barren < _MOST_BARREN else "no_new_trajectories"
 
     def _check_error_rate(self, quarantined: int, scenarios: int) -> None:
@@ -363,7 +414,7 @@ class _Build:
 
 
 # Domains differ in how many tasks a scenario yields; refusing for a point of share would waste proven tasks.
-_SLACK, _DOMAIN_SLACK = 0.01, 0.03
+_SLACK, _DOMAIN_SLACK, _QUOTA_SLACK = 0.01, 0.03, 0.05
 
 
 def _new_chooser(config: BuildConfig) -> Chooser:
@@ -374,7 +425,11 @@ def _new_chooser(config: BuildConfig) -> Chooser:
         for length, weight in enumerate((mix.length_mix + missing)[: mix.max_actions], start=1)
     }
     shapes = {name: mix.shape_mix.get(name, 0.0) for name in ("serial", "parallel", "mixed")}
-    domains = {name: mix.domain_mix.get(name, 1.0) for name in domains_of(config.sources)}
+    if config.quotas.enabled:
+        # Whole vendors differ in the lengths that they can give, and come one after the other.
+        balances = {"length": Balance(lengths, _QUOTA_SLACK), "shape": Balance(shapes, _QUOTA_SLACK)}
+        return Chooser(config.trajectories, balances)
+    domains = {name: mix.domain_mix.get(name, 1.0) for name in map(group_of, domains_of(config.sources))}
     return Chooser(
         config.trajectories,
         {

@@ -12,6 +12,8 @@ from planarena.environments.catalog import wording_of
 from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
+from planarena.errors import UserError
+from planarena.pipeline.assigned import MOST_NUMBERS, draws_of, has_more
 from planarena.pipeline.products import (
     Discard,
     Executed,
@@ -22,6 +24,7 @@ from planarena.pipeline.products import (
     Step,
 )
 from planarena.pipeline.proving import Proven, prove_task
+from planarena.pipeline.quotas import Assignment
 from planarena.pipeline.scenarios import Scenario, draw_scenario, rng_for
 from planarena.proofs import Dependences, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
@@ -32,14 +35,22 @@ from planarena.tasks.composition import Candidate, Composition, Limits, Member, 
 __all__ = ["execute_chunk", "execute_scenario"]
 
 
-def execute_chunk(config: BuildConfig, chunk: int, last_scenario: int | None = None) -> ExecutedChunk:
+def execute_chunk(
+    config: BuildConfig,
+    chunk: int,
+    last_scenario: int | None = None,
+    assignment: Assignment | None = None,
+) -> ExecutedChunk:
     """Execute every scenario of a chunk; an unexpected failure quarantines its scenario, not the chunk.
 
     Args:
         config: The build.
         chunk: The chunk's number.
         last_scenario: Scenarios from this number on do not exist; None for no limit.
+        assignment: Where quotas have the chunk draw from; None without quotas.
     """
+    if assignment is not None:
+        return _execute_assigned(config, chunk, assignment)
     first = chunk * config.chunk_scenarios
     end = first + config.chunk_scenarios
     if last_scenario is not None:
@@ -56,6 +67,26 @@ def execute_chunk(config: BuildConfig, chunk: int, last_scenario: int | None = N
             last = traceback.format_exc(limit=-3)
             quarantine.append(Quarantined(number, "execute", type(error).__name__, last))
     return ExecutedChunk(chunk, tuple(done), tuple(quarantine))
+
+
+def _execute_assigned(config: BuildConfig, chunk: int, assignment: Assignment) -> ExecutedChunk:
+    """Execute the scenarios that quotas assigned; a description that cannot be read is set aside as one scenario."""
+    done: list[ExecutedScenario] = []
+    quarantine: list[Quarantined] = []
+    try:
+        more = has_more(assignment)
+        for drawn in draws_of(config, chunk, assignment):
+            try:
+                done.append(execute_scenario(drawn.config, drawn.draw()))
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:
+                last = traceback.format_exc(limit=-3)
+                quarantine.append(Quarantined(drawn.number, "execute", type(error).__name__, last))
+    except UserError as error:
+        more = False
+        quarantine.append(Quarantined(chunk * MOST_NUMBERS, "source", type(error).__name__, str(error)))
+    return ExecutedChunk(chunk, tuple(done), tuple(quarantine), more)
 
 
 def execute_scenario(config: BuildConfig, scenario: Scenario) -> ExecutedScenario:

@@ -7,13 +7,19 @@ Deciding is the parent's part and goes in chunk order (`planarena.quality.choice
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from planarena.config import BuildConfig, SplitConfig
-from planarena.environments.catalog import describe_environment, execution_kind_of, operations_of
+from planarena.environments.catalog import (
+    describe_environment,
+    execution_kind_of,
+    group_of,
+    is_observable,
+    operations_of,
+)
 from planarena.pipeline.contrast_rows import write_contrast, write_no_call
-from planarena.pipeline.keys import masked_shape
+from planarena.pipeline.keys import masked_shape, tool_fingerprints
 from planarena.pipeline.products import (
     Attempt,
     Discard,
@@ -24,7 +30,7 @@ from planarena.pipeline.products import (
     LanguageChunk,
     Step,
 )
-from planarena.quality.choice import BALANCE, DUPLICATE, KEEP
+from planarena.quality.choice import BALANCE, DROP, DUPLICATE, KEEP
 from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
 from planarena.records.tables import (
@@ -42,11 +48,13 @@ from planarena.records.tables import (
 )
 from planarena.tasks.algebra import parse, render
 from planarena.tools import Tool
+from planarena.tools.tool import vendor_of
 
 __all__ = ["ScenarioRows", "rows_of_chunk", "tool_row"]
 
 
 _REFUSED = {
+    DROP: ("duplicate", "same_tools"),
     DUPLICATE: ("duplicate", "same_query_and_shape"),
     BALANCE: ("balance", "beyond_the_mix"),
 }
@@ -76,7 +84,11 @@ def tool_row(tool: Tool) -> ToolRow:
 
 
 def rows_of_chunk(
-    config: BuildConfig, executed: ExecutedChunk, language: LanguageChunk, decisions: bytes
+    config: BuildConfig,
+    executed: ExecutedChunk,
+    language: LanguageChunk,
+    decisions: bytes,
+    new_tools: Collection[int] = (),
 ) -> tuple[dict[str, list[TableRow]], dict[str, Any]]:
     """Return the rows of every table that a chunk contributes to, and its counts.
 
@@ -86,6 +98,7 @@ def rows_of_chunk(
         language: Phase 2.
         decisions: One byte per item, in order (see `planarena.quality.choice`); it may end early:
             later items of the chunk are not part of the run.
+        new_tools: Under quotas: fingerprints of the tools whose rows this chunk writes.
 
     Returns:
         Rows by table, and counts that add up over chunks.
@@ -105,12 +118,21 @@ def rows_of_chunk(
             "discards",
         )
     }
+    if config.quotas.enabled:
+        rows["tools"] = list(_new_tool_rows(executed, set(new_tools)))
     counts: Counter[str] = Counter()
     place = 0
     for index, (scenario, words) in enumerate(zip(executed.scenarios, language.items, strict=True)):
         if place >= len(decisions):
             break
-        writer = ScenarioRows(config.split, scenario, rows, counts)
+        writer = ScenarioRows(config.split, scenario, rows, counts, vendors=config.quotas.enabled)
+        if config.quotas.enabled and KEEP not in decisions[place : place + len(scenario.items)]:
+            # Without a trajectory of its own tool set it is no scenario of the run; why is kept.
+            for item, said in zip(scenario.items, words, strict=True):
+                if place < len(decisions):
+                    writer.add(item, said, decisions[place])
+                    place += 1
+            continue
         writer.open()
         for item, said in zip(scenario.items, words, strict=True):
             if place >= len(decisions):
@@ -125,6 +147,18 @@ def rows_of_chunk(
     return rows, dict(sorted(counts.items()))
 
 
+def _new_tool_rows(executed: ExecutedChunk, wanted: set[int]) -> Iterator[ToolRow]:
+    """Yield the rows of tools by their fingerprints, each once."""
+    for scenario in executed.scenarios:
+        if not wanted:
+            return
+        found = {name: op.tool for domain in scenario.domains for name, op in operations_of(domain).items()}
+        for name, mark in zip(scenario.tools, tool_fingerprints(scenario), strict=True):
+            if mark in wanted:
+                wanted.discard(mark)
+                yield tool_row(found[name])
+
+
 class ScenarioRows:
     """Writes the rows of one scenario: itself, its gold trajectories and its discards.
 
@@ -137,11 +171,17 @@ class ScenarioRows:
         scenario: ExecutedScenario,
         rows: dict[str, list[TableRow]],
         counts: Counter[str],
+        *,
+        vendors: bool = False,
     ) -> None:
         self.split = split
         self.scenario, self.rows, self.counts = scenario, rows, counts
         found = {name: op.tool for domain in scenario.domains for name, op in operations_of(domain).items()}
         self.tools = {name: found[name] for name in scenario.tools}
+        # Thousands of units would make thousands of counts: under quotas vendors are counted in their place.
+        first = self.tools[scenario.tools[0]]
+        self.group = vendor_of(first.source_kind, first.namespace) if vendors else group_of(scenario.domain)
+        self.by_tool = not vendors
         self.executions: set[str] = set()
         self.execution_kind = execution_kind_of(scenario.domains)
 
@@ -191,7 +231,10 @@ class ScenarioRows:
                     )
                 )
         self.counts["scenarios"] += 1
-        self.counts[f"domain_scenarios:{scenario.domain}"] += 1
+        self.counts[f"domain_scenarios:{self.group}"] += 1
+        self.counts[f"scenario_kind:{self.execution_kind}"] += 1
+        if is_observable(scenario.domains):
+            self.counts[f"scenario_observable:{self.execution_kind}"] += 1
         self.counts[f"stop:{scenario.stop_reason}"] += 1
         self.counts["candidates_tried"] += scenario.tried
         self.counts["state_bytes"] += len(scenario.seed_state)
@@ -358,7 +401,7 @@ class ScenarioRows:
         counts = self.counts
         counts["gold"] += 1
         counts[f"gold_kind:{self.execution_kind}"] += 1
-        counts[f"gold_domain:{self.scenario.domain}"] += 1
+        counts[f"gold_domain:{self.group}"] += 1
         counts[f"gold_length:{len(task.steps)}"] += 1
         counts[f"gold_level:{task.level}"] += 1
         counts[f"gold_register:{said.register}"] += 1
@@ -369,7 +412,7 @@ class ScenarioRows:
         counts["gold_over_serialised"] += task.over_serialised
         counts[f"gold_chain:{_longest_chain(task)}"] += 1
         counts["steps"] += len(task.steps)
-        for step in task.steps:
+        for step in task.steps if self.by_tool else ():
             counts[f"tool_steps:{self.scenario.atoms[step.atom].tool}"] += 1
 
 

@@ -19,6 +19,7 @@ from planarena.pipeline.finish import rows_of_chunk
 from planarena.pipeline.keys import chunk_keys
 from planarena.pipeline.language import describe_chunk
 from planarena.pipeline.products import ExecutedChunk, LanguageChunk, load_product, save_product
+from planarena.pipeline.quotas import Assignment
 from planarena.pipeline.scenarios import domains_of
 from planarena.quality import ItemKeys
 from planarena.records.canonical import content_id
@@ -46,12 +47,16 @@ class Job(msgspec.Struct, frozen=True):
         chunk: The chunk's number.
         decisions: For `finish`: see `rows_of_chunk`.
         again: For `produce`: throw the chunk's stored products away first (`--retry-failed`).
+        assignment: Where quotas have the chunk draw from.
+        new_tools: For `finish` under quotas: fingerprints of the tools that the chunk is the first to offer.
     """
 
     kind: str
     chunk: int
     decisions: bytes = b""
     again: bool = False
+    assignment: Assignment | None = None
+    new_tools: tuple[int, ...] = ()
 
 
 class ProduceReply(msgspec.Struct, frozen=True):
@@ -76,7 +81,10 @@ class FinishReply(msgspec.Struct, frozen=True):
 # What a phase runs and reads besides its configuration: folders and files of the package.
 _EXECUTE_SOURCES = (
     *("environments", "tasks", "episodes", "proofs", "tools", "data/seeds"),
-    *(f"pipeline/{name}.py" for name in ("execute", "products", "proving", "scenarios")),
+    *(
+        f"pipeline/{name}.py"
+        for name in ("assigned", "execute", "products", "proving", "quotas", "scenarios")
+    ),
 )
 _LANGUAGE_SOURCES = ("generate", "pipeline/contrast.py", "pipeline/language.py")
 _QUALITY_SOURCES = (
@@ -99,13 +107,20 @@ def _source_digest(*places: str) -> str:
     return digest.hexdigest()
 
 
-def phase_keys(config: BuildConfig) -> PhaseKeys:
+def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
     """Return the keys of a build's phases.
+
+    Args:
+        config: The build.
+        sources: Under quotas: the digest of the descriptions, which are not all opened for it.
 
     Raises:
         SourceError: The sources name no environment.
     """
-    domains = domains_of(config.sources)
+    opened = config.sources
+    if config.quotas.enabled:
+        opened = tuple(source for source in opened if not source.startswith("openapi:"))
+    domains = domains_of(opened) if opened else ()
     wording = {domain: wording_of(domain) for domain in domains}
     # Of the wording, execution reads only what is bound and what is reported.
     interface = {
@@ -127,6 +142,7 @@ def phase_keys(config: BuildConfig) -> PhaseKeys:
         interface,
         _source_digest(*_EXECUTE_SOURCES),
         *([given] if given else []),
+        *([sources, fields["quotas"]] if config.quotas.enabled else []),
     )
     words = msgspec.to_builtins(wording, str_keys=True)
     language = content_id(
@@ -159,14 +175,14 @@ def do_job(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Produc
             (entry.number, entry.phase, entry.error, entry.detail) for entry in executed.quarantine
         )
         return ProduceReply(
-            chunk_keys(executed, language),
+            chunk_keys(executed, language, quotas=config.quotas.enabled),
             quarantine,
             n_executed,
             time.process_time() - cpu,
             time.perf_counter() - wall,
         )
     executed, language, _ = _produce(root, config, keys, job)
-    rows, counts = rows_of_chunk(config, executed, language, job.decisions)
+    rows, counts = rows_of_chunk(config, executed, language, job.decisions, job.new_tools)
     shards = tuple(write_shard(root, table, f"{job.chunk:05d}", found) for table, found in rows.items())
     return FinishReply(shards, counts, time.process_time() - cpu, time.perf_counter() - wall)
 
@@ -188,7 +204,7 @@ def _produce(
     executed_now = 0
     executed = _load(execute_path, ExecutedChunk)
     if executed is None:
-        executed = execute_chunk(config, job.chunk, config.scenarios or None)
+        executed = execute_chunk(config, job.chunk, config.scenarios or None, job.assignment)
         save_product(execute_path, executed)
         executed_now = len(executed.scenarios) + len(executed.quarantine)
     language = _load(language_path, LanguageChunk)

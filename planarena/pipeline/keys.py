@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from planarena.environments.catalog import group_of, operations_of
 from planarena.pipeline.products import Discard, Executed, ExecutedChunk, ExecutedScenario, LanguageChunk
 from planarena.quality.choice import ItemKeys
 from planarena.quality.fingerprints import fingerprint
 from planarena.tasks.algebra import parse, render
 
-__all__ = ["chunk_keys", "masked_shape", "shape_kind"]
+__all__ = ["chunk_keys", "masked_shape", "shape_kind", "tool_fingerprints"]
 
 
 def shape_kind(task: Executed) -> str:
@@ -33,8 +34,14 @@ def masked_shape(scenario: ExecutedScenario, task: Executed) -> str:
     return render(parse(task.expression), label)
 
 
-def chunk_keys(executed: ExecutedChunk, language: LanguageChunk) -> ItemKeys:
-    """Return the fingerprints of a chunk's items, scenario by scenario."""
+def chunk_keys(executed: ExecutedChunk, language: LanguageChunk, *, quotas: bool = False) -> ItemKeys:
+    """Return the fingerprints of a chunk's items, scenario by scenario.
+
+    Args:
+        executed: Phase 1.
+        language: Phase 2.
+        quotas: Whether scenarios are told apart by their tools.
+    """
     tasks: list[int] = []
     shapes: list[int] = []
     categories: list[dict[str, str]] = []
@@ -48,8 +55,18 @@ def chunk_keys(executed: ExecutedChunk, language: LanguageChunk) -> ItemKeys:
             shape = masked_shape(scenario, item)
             shapes.append(fingerprint(shape))
             tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
-            mine = {"length": str(len(item.steps)), "domain": scenario.domain}
+            mine = {"length": str(len(item.steps)), "domain": group_of(scenario.domain)}
             if len(item.steps) > 1:
                 mine["shape"] = shape_kind(item)
             categories.append(mine)
-    return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories))
+    if not quotas:
+        return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories))
+    sizes = tuple(len(scenario.items) for scenario in executed.scenarios)
+    tools = tuple(tool_fingerprints(scenario) for scenario in executed.scenarios)
+    return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories), sizes, tools, executed.more)
+
+
+def tool_fingerprints(scenario: ExecutedScenario) -> tuple[int, ...]:
+    """Return the fingerprints of the tools that a scenario offers."""
+    found = {name: op.tool for domain in scenario.domains for name, op in operations_of(domain).items()}
+    return tuple(fingerprint(found[name].tool_id) for name in scenario.tools)

@@ -128,11 +128,19 @@ class Quarantined(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
-    """The product of the phase `execute`."""
+    """The product of the phase `execute`.
+
+    Attributes:
+        chunk: Number.
+        scenarios: What was executed.
+        quarantine: What failed unexpectedly.
+        more: For a draw by quotas: whether the source has more.
+    """
 
     chunk: int
     scenarios: tuple[ExecutedScenario, ...]
     quarantine: tuple[Quarantined, ...]
+    more: bool = True
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):

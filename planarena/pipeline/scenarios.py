@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from planarena.config import BuildConfig
 from planarena.environments import Operation, Seed, World, operations
-from planarena.environments.catalog import draw_unit, is_builtin, unit_names
+from planarena.environments.catalog import draw_unit, group_of, is_builtin, unit_names
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
 from planarena.environments.sources import split_source
 from planarena.environments.wording import Offer, offers
@@ -104,7 +104,11 @@ def _draw_domains(config: BuildConfig, number: int) -> tuple[str, ...]:
     fitting = [group.domains for group in COMBINATIONS if set(group.domains) <= set(domains)]
     if fitting and rng.random() < config.composition.mixed_share:
         return fitting[rng.randrange(len(fitting))]
-    return (domains[number % len(domains)],)
+    groups: dict[str, list[str]] = {}
+    for name in domains:
+        groups.setdefault(group_of(name), []).append(name)
+    group = list(groups.values())[number % len(groups)]
+    return (group[number // len(groups) % len(group)],)
 
 
 def draw_scenario(config: BuildConfig, number: int) -> Scenario:

@@ -25,11 +25,17 @@ class ItemKeys(msgspec.Struct, frozen=True, array_like=True):
         tasks: Fingerprint by item of its query and masked shape together, 0 for a discard: equal ones are duplicates.
         shapes: Fingerprint by item of the argument-masked shape alone.
         categories: By item its category by dimension (`length`, `shape`, `domain`); empty for a discard.
+        sizes: For a draw by quotas: the number of items of each scenario.
+        tools: For a draw by quotas: fingerprints of the tools that each scenario offers.
+        more: For a draw by quotas: whether the source has more after this chunk.
     """
 
     tasks: tuple[int, ...]
     shapes: tuple[int, ...]
     categories: tuple[dict[str, str], ...]
+    sizes: tuple[int, ...] = ()
+    tools: tuple[tuple[int, ...], ...] = ()
+    more: bool = True
 
 
 class Balance:

@@ -24,6 +24,15 @@ class FingerprintSet:
     def __len__(self) -> int:
         return self._count
 
+    def __contains__(self, value: int) -> bool:
+        slots, mask = self._slots, len(self._slots) - 1
+        place = value & mask
+        while (found := int(slots[place])) != 0:
+            if found == value:
+                return True
+            place = (place + 1) & mask
+        return False
+
     def add(self, value: int) -> bool:
         """Add a number and say whether it is new."""
         if self._count * 4 >= len(self._slots) * 3:

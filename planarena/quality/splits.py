@@ -20,7 +20,7 @@ def split_of(config: SplitConfig, scenario_id: str, namespaces: Iterable[str]) -
         scenario_id: Its content id, as evenly spread as a random number.
         namespaces: Of all tools that it offers.
     """
-    if any(name in config.held_out for name in namespaces):
+    if any(name in config.held_out or name.partition("#")[0] in config.held_out for name in namespaces):
         return "unseen_tools"
     place = int(scenario_id[:8], 16) / 0x1_0000_0000
     if place < config.validation:

@@ -19,6 +19,7 @@ from planarena.report.shapes import shape_of
 __all__ = ["render_summary", "subtitle"]
 
 _SHAPES_SHOWN = 14
+_BARS_SHOWN = 30
 
 
 def render_summary(run: Run) -> str:
@@ -133,7 +134,10 @@ def _by_number(values: Mapping[str, int]) -> dict[str, int]:
 
 
 def _by_size(values: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
+    ordered = sorted(values.items(), key=lambda pair: (-pair[1], pair[0]))
+    rest = ordered[_BARS_SHOWN:]
+    others = [(f"{len(rest)} others", sum(number for _, number in rest))] if rest else []
+    return ordered[:_BARS_SHOWN] + others
 
 
 def _histograms(run: Run, counts: Mapping[str, Any]) -> str:

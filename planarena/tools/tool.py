@@ -10,11 +10,19 @@ import msgspec
 from planarena.records.canonical import content_id
 from planarena.tools.semantics import strip_annotations
 
-__all__ = ["SafetyClass", "Tool"]
+__all__ = ["OWN_VENDOR", "SafetyClass", "Tool", "vendor_of"]
 
 Effect = Literal["read", "create", "update", "delete", "unknown"]
 ExecutionKind = Literal["real", "emulated", "simulated", "none"]
 SafetyClass = Literal["read_only", "snapshot", "reset", "live"]
+
+
+OWN_VENDOR = "planarena"
+
+
+def vendor_of(source_kind: str, namespace: str) -> str:
+    """Return who offers a tool: ourselves, the provider of an API, or what its source calls itself."""
+    return OWN_VENDOR if source_kind == "builtin" else namespace.partition(":")[0]
 
 
 class Tool(msgspec.Struct, frozen=True, dict=True):
@@ -65,9 +73,9 @@ class Tool(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def parameters(self) -> dict[str, dict[str, Any]]:
-        """The schemas of the arguments by name."""
-        properties: dict[str, dict[str, Any]] = self.input_schema.get("properties", {})
-        return properties
+        """The schemas of the arguments by name; one that is `true` or `false` has no words and is given as `{}`."""
+        properties: dict[str, Any] = self.input_schema.get("properties", {})
+        return {name: schema if isinstance(schema, dict) else {} for name, schema in properties.items()}
 
     @cached_property
     def required(self) -> tuple[str, ...]:

@@ -1,0 +1,145 @@
+"""Drawing the scenarios that a chunk was assigned by quotas: each with a tool set of its own and few tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import log
+from random import Random
+from typing import NamedTuple, cast
+
+import msgspec
+
+from planarena.config import BuildConfig
+from planarena.environments.environment import Seed
+from planarena.environments.sources import Unit, draw_tools, open_source
+from planarena.environments.world import World
+from planarena.pipeline.quotas import Assignment
+from planarena.pipeline.scenarios import Scenario, draw_scenario, rng_for
+from planarena.records.canonical import content_id
+
+__all__ = ["MOST_NUMBERS", "Draw", "draws_of", "has_more"]
+
+# Numbers of scenarios that a chunk has at its disposal.
+MOST_NUMBERS = 1000
+
+
+class Draw(NamedTuple):
+    """A scenario to be drawn: its number, its settings, and how."""
+
+    number: int
+    config: BuildConfig
+    draw: Callable[[], Scenario]
+
+
+def draws_of(config: BuildConfig, chunk: int, assignment: Assignment) -> Iterator[Draw]:
+    """Yield the scenarios of a chunk.
+
+    Raises:
+        UserError: The source cannot be read.
+    """
+    number = chunk * MOST_NUMBERS
+    if assignment.source.startswith("openapi:"):
+        units = open_source(assignment.source).units
+        for unit in units[assignment.first : assignment.first + assignment.count]:
+            for tools in _tool_sets(config, unit):
+                yield _settled(config, number, _Drawing(config, assignment.source, unit, tools, number))
+                number += 1
+        return
+    own = tuple(source for source in config.sources if source.partition(":")[0] == "builtin")
+    narrowed = msgspec.structs.replace(
+        config, sources=own if assignment.source == "builtin" else (assignment.source,)
+    )
+    for place in range(assignment.first, assignment.first + assignment.count):
+        yield _settled(config, number, _Numbered(narrowed, place, number))
+        number += 1
+
+
+def has_more(assignment: Assignment) -> bool:
+    """Say whether a source has more after this assignment."""
+    if not assignment.source.startswith("openapi:"):
+        return True
+    return assignment.first + assignment.count < len(open_source(assignment.source).units)
+
+
+def _settled(config: BuildConfig, number: int, draw: Callable[[], Scenario]) -> Draw:
+    """Give a scenario its number of tasks, and lengths that follow the mix over all scenarios.
+
+    A few tasks cannot follow a mix of seven lengths. Weights divided by independent exponential variates put
+    each length first with a chance equal to its weight. Long tasks are weighted up, for many scenarios have none.
+    """
+    rng = rng_for(config.seed, "tasks", number)
+    tasks = config.quotas.tasks[number % len(config.quotas.tasks)]
+    mix = tuple(
+        weight * length / -log(1 - rng.random()) if weight else 0.0
+        for length, weight in enumerate(config.composition.length_mix, start=1)
+    )
+    composition = msgspec.structs.replace(config.composition, per_scenario=tasks, length_mix=mix)
+    return Draw(number, msgspec.structs.replace(config, composition=composition), draw)
+
+
+class _Numbered:
+    """A scenario of our own domains, or of a source that is drawn from without end."""
+
+    def __init__(self, config: BuildConfig, place: int, number: int) -> None:
+        self.config, self.place, self.number = config, place, number
+
+    def __call__(self) -> Scenario:
+        return draw_scenario(self.config, self.place)._replace(number=self.number)
+
+
+class _Drawing:
+    """A scenario of a group of operations, with given tools."""
+
+    def __init__(
+        self, config: BuildConfig, source: str, unit: Unit, tools: tuple[str, ...], number: int
+    ) -> None:
+        self.config, self.source, self.unit, self.tools, self.number = config, source, unit, tools, number
+
+    def __call__(self) -> Scenario:
+        unit = self.unit
+        domains = (f"{self.source}#{unit.name}",)
+        salt = f"{rng_for(self.config.seed, 'salt', unit.name, self.tools).getrandbits(64):016x}"
+        opened = unit.open(salt)
+        world = cast(World, opened.world)  # it has all that a build uses of a `World`
+        scenario_id = content_id(
+            "scenario", domains, self.tools, world.digest(), opened.title, opened.description, world.facts
+        )
+        seed = Seed({}, opened.title, opened.description, world.facts)
+        return Scenario(
+            self.number,
+            scenario_id,
+            domains,
+            self.tools,
+            seed,
+            world,
+            {name: unit.offers[name] for name in unit.operations},
+        )
+
+
+def _tool_sets(config: BuildConfig, unit: Unit) -> Sequence[tuple[str, ...]]:
+    """Return distinct tool sets of a unit that together cover most of its tools, each with the producers it needs."""
+    names = list(unit.operations)
+    if len(names) < 2:
+        return ()
+    fewest, most = config.composition.tools
+    draws = min(config.quotas.per_unit, max(1, len(names) * 2 // (fewest + most)))
+    rng = rng_for(config.seed, "tool sets", unit.name)
+    rng.shuffle(names)
+    found: dict[tuple[str, ...], None] = {}
+    for draw in range(draws):
+        start = draw * len(names) // draws
+        turned = {name: unit.operations[name] for name in names[start:] + names[:start]}
+        size = rng.randint(fewest, most)
+        drawn = draw_tools(turned, unit.offers, size, size, _Unshuffled())
+        found[tuple(name for name in unit.operations if name in drawn)] = None
+    return tuple(found)
+
+
+class _Unshuffled(Random):
+    """Takes tools in the order given."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+    def shuffle(self, x: object) -> None:
+        """Leave the order as it is."""

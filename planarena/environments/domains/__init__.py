@@ -31,6 +31,7 @@ DOMAINS: dict[str, str] = {
     "support": "Support",
     "music": "Music",
     "clinic": "Clinic",
+    "boards": "Boards",
 }
 
 

@@ -138,6 +138,11 @@ class SessionWorld:
         source = self._propose.get(name)
         return [] if source is None else source(self, rng)
 
+    def remember(self, on: bool) -> bool:
+        """Remember nothing: what runs elsewhere is asked each time. Returns False."""
+        del on
+        return False
+
     def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
         """Execute one call; a failed one leaves the state as it was."""
         self._touched = Footprint(frozenset(), frozenset())

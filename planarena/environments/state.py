@@ -61,14 +61,31 @@ class Store:
     hashed last. Writes that are undone before anybody asks for the hash cost none.
     """
 
-    __slots__ = ("_dirty", "_hashed", "_log", "_order", "_reads", "_sum", "_tables", "_writes")
+    __slots__ = (
+        "_dirty",
+        "_hashed",
+        "_log",
+        "_numbers",
+        "_order",
+        "_reads",
+        "_recalled",
+        "_sum",
+        "_tables",
+        "_totals",
+        "_writes",
+    )
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[str, Record]] = {}
         self._order: dict[str, list[Record] | None] = {}
         self._log: list[tuple[str, str, Record | None]] = []
+        # By length of the log: the hash of the state then, or None where nobody asked for it.
+        self._totals: list[int | None] = [None]
         # What `_sum` is the sum of: (table, id) -> the record object and its hash.
         self._hashed: dict[tuple[str, str], tuple[Record, int]] = {}
+        # Hashes by the identity of a record that this keeps alive: what is undone and put back is not hashed again.
+        self._numbers: dict[int, tuple[Record, int]] = {}
+        self._recalled: Footprint | None = None
         self._dirty: set[tuple[str, str]] = set()
         self._sum = 0
         self._reads: list[Key] = []
@@ -95,6 +112,13 @@ class Store:
 
     def digest(self) -> str:
         """Return the hash of the state: 32 hexadecimal digits."""
+        return f"{self.total():032x}"
+
+    def total(self) -> int:
+        """Return the hash of the state as a number below 2^128."""
+        found = self._totals[-1]
+        if found is not None:
+            return found
         if self._dirty:
             hashed, total = self._hashed, self._sum
             for place in self._dirty:
@@ -108,12 +132,15 @@ class Store:
                 if record is None:
                     hashed.pop(place, None)
                 else:
-                    number = _hash_record(table, key, record)
-                    hashed[place] = record, number
-                    total += number
+                    known = self._numbers.get(id(record))
+                    if known is None:
+                        known = self._numbers[id(record)] = record, _hash_record(table, key, record)
+                    hashed[place] = known
+                    total += known[1]
             self._sum = total & _MASK
             self._dirty.clear()
-        return f"{self._sum:032x}"
+        self._totals[-1] = self._sum
+        return self._sum
 
     def recompute_digest(self) -> str:
         """Return the hash made anew from every record: differs from `digest` if a record was changed in place."""
@@ -138,24 +165,49 @@ class Store:
                 self._tables[table][key] = record
             self._order[table] = None
             self._dirty.add((table, key))
+        del self._totals[mark + 1 :]
 
     def commit(self) -> None:
         """Forget the undo log: the present state becomes the initial one."""
         self._log.clear()
+        self._totals = self._totals[-1:]
         self._reads.clear()
         self._writes.clear()
 
     def take_footprint(self) -> Footprint:
         """Return what was read and written since the last call of this method."""
-        footprint = Footprint(frozenset(self._reads), frozenset(self._writes))
-        self._reads.clear()
-        self._writes.clear()
+        footprint = self._recalled or Footprint(frozenset(self._reads), frozenset(self._writes))
+        self.clear_footprint()
         return footprint
 
     def clear_footprint(self) -> None:
         """Forget what was read and written, without the cost of a `Footprint`."""
         self._reads.clear()
         self._writes.clear()
+        self._recalled = None
+
+    def changes_since(self, mark: int) -> tuple[tuple[str, str, Record | None], ...]:
+        """Return what was written since `mark` as (table, id, record now or None)."""
+        places = dict.fromkeys((table, key) for table, key, _ in self._log[mark:])
+        return tuple((table, key, self._tables[table].get(key)) for table, key in places)
+
+    def replay(
+        self, changes: tuple[tuple[str, str, Record | None], ...], footprint: Footprint, total: int
+    ) -> None:
+        """Write what `changes_since` returned in an equal state.
+
+        Args:
+            changes: The writes.
+            footprint: Of the call that made them; given as this one's.
+            total: The hash of the state after it.
+        """
+        for table, key, record in changes:
+            if record is None:
+                self._delete(table, key)
+            else:
+                self._put(table, key, record)
+        self._totals[-1] = total
+        self._recalled = footprint
 
     def _add_table(self, table: str) -> None:
         self._tables.setdefault(table, {})
@@ -165,6 +217,7 @@ class Store:
         rows = self._tables[table]
         self._log.append((table, key, rows.get(key)))
         rows[key] = record
+        self._totals.append(None)
         self._order[table] = None
         place = (table, key)
         self._dirty.add(place)
@@ -173,6 +226,7 @@ class Store:
     def _delete(self, table: str, key: str) -> None:
         old = self._tables[table].pop(key)
         self._log.append((table, key, old))
+        self._totals.append(None)
         self._order[table] = None
         place = (table, key)
         self._dirty.add(place)
@@ -188,36 +242,42 @@ class Store:
         return rows
 
 
+class _FullNames(dict[str, str]):
+    """Table name -> name with its namespace; a table comes into being when it is first named."""
+
+    def __init__(self, store: Store, namespace: str) -> None:
+        super().__init__()
+        self._store = store
+        self._namespace = namespace
+
+    def __missing__(self, table: str) -> str:
+        name = self[table] = f"{self._namespace}.{table}"
+        self._store._add_table(name)
+        return name
+
+
 class View:
     """One environment's tables. Records that it hands out must never be changed in place."""
 
-    __slots__ = ("_names", "_namespace", "_store")
+    __slots__ = ("_names", "_store")
 
     def __init__(self, store: Store, namespace: str) -> None:
         self._store = store
-        self._namespace = namespace
-        self._names: dict[str, str] = {}
-
-    def _full(self, table: str) -> str:
-        name = self._names.get(table)
-        if name is None:
-            name = self._names[table] = f"{self._namespace}.{table}"
-            self._store._add_table(name)
-        return name
+        self._names = _FullNames(store, namespace)
 
     def get(self, table: str, key: str) -> Record | None:
         """Return the record, or None."""
-        store, name = self._store, self._full(table)
+        store, name = self._store, self._names[table]
         store._reads.append((name, key))
         return store._tables[name].get(key)
 
     def scan(self, table: str) -> Iterator[Record]:
         """Yield every record of the table, in order of id."""
-        return iter(self._store._scan(self._full(table)))
+        return iter(self._store._scan(self._names[table]))
 
     def put(self, table: str, key: str, record: Record) -> Record:
         """Insert or replace a record and return it."""
-        self._store._put(self._full(table), key, record)
+        self._store._put(self._names[table], key, record)
         return record
 
     def patch(self, table: str, key: str, **changes: Any) -> Record:
@@ -226,7 +286,7 @@ class View:
         Raises:
             KeyError: There is no such record.
         """
-        name = self._full(table)
+        name = self._names[table]
         record = {**self._store._tables[name][key], **changes}
         self._store._put(name, key, record)
         return record
@@ -237,4 +297,4 @@ class View:
         Raises:
             KeyError: There is no such record.
         """
-        self._store._delete(self._full(table), key)
+        self._store._delete(self._names[table], key)

@@ -123,6 +123,7 @@ def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
     return found
 
 
+@cache
 def parse_pointer(pointer: str) -> Path:
     """Split a JSON pointer (RFC 6901); digits become list indexes."""
     words = [word.replace("~1", "/").replace("~0", "~") for word in pointer.split("/")[1:]]

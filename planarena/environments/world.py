@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any, Literal, NamedTuple
 
+import orjson
+
 from planarena.environments.environment import Environment, Seed, ToolError
 from planarena.environments.state import Footprint, Record, Store
 from planarena.records.canonical import canonical_bytes
@@ -18,8 +20,8 @@ __all__ = ["Operation", "Outcome", "Status", "World", "operations"]
 Status = Literal["ok", "schema_error", "tool_error", "timeout", "nondeterministic"]
 
 
-class Outcome(NamedTuple):
-    """What one call gave.
+class Outcome:
+    """What one call gave; never changed.
 
     Attributes:
         status: `ok`, or how it failed.
@@ -27,14 +29,30 @@ class Outcome(NamedTuple):
         error: `{"code", "message"}`, or None.
     """
 
-    status: Status
-    result: Any
-    error: dict[str, str] | None
+    __slots__ = ("_payload", "error", "result", "status")
+
+    def __init__(self, status: Status, result: Any, error: dict[str, str] | None) -> None:
+        self.status, self.result, self.error = status, result, error
+        self._payload: bytes | None = None
 
     @property
     def payload(self) -> bytes:
         """The canonical JSON of the result or error: equal bytes mean the same observation."""
-        return canonical_bytes(self.result if self.error is None else self.error)
+        if self._payload is None:
+            self._payload = canonical_bytes(self.result if self.error is None else self.error)
+        return self._payload
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcome) and (self.status, self.result, self.error) == (
+            other.status,
+            other.result,
+            other.error,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Outcome({self.status!r}, {self.result!r}, {self.error!r})"
 
 
 class Operation(NamedTuple):
@@ -93,6 +111,15 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
     return known
 
 
+class _Remembered(NamedTuple):
+    """What a call did in a state: made again in an equal state it does the same."""
+
+    outcome: Outcome
+    changes: tuple[tuple[str, str, Record | None], ...]
+    footprint: Footprint
+    total: int
+
+
 class World:
     """Environments that share one store, one set of facts and one clock.
 
@@ -103,6 +130,8 @@ class World:
 
     safety = "snapshot"
     execution_kind = "real"
+    _memory: dict[tuple[int, str, bytes], _Remembered] | None = None
+    _remembers = False
 
     def __init__(self, environments: Iterable[type[Environment]], seeds: Iterable[Seed]) -> None:
         pairs = list(zip(environments, seeds, strict=True))
@@ -156,6 +185,22 @@ class World:
         self.store.clear_footprint()
         return found
 
+    def remember(self, on: bool) -> bool:
+        """Switch remembering on or off: while it is on, a call made before in an equal state is not run again.
+
+        What it did then is done again from the record: the same outcome, writes and footprint. Composition tries
+        the same beginnings over and over, so this saves four calls of five. A proof of determinism switches it
+        off for the execution that it compares with.
+
+        Returns:
+            Whether it was on before.
+        """
+        before = self._memory is not None and self._remembers
+        if self._memory is None:
+            self._memory = {}
+        self._remembers = on
+        return before
+
     def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
         """Call a tool; a failed call leaves the state as it was.
 
@@ -164,6 +209,26 @@ class World:
         """
         store = self.store
         store.clear_footprint()
+        if self._memory is None or not self._remembers:
+            return self._run(name, arguments)
+        try:
+            key = store.total(), name, orjson.dumps(arguments)
+        except TypeError:  # not JSON: the validator's business
+            return self._run(name, arguments)
+        known = self._memory.get(key)
+        if known is not None:
+            store.replay(known.changes, known.footprint, known.total)
+            return known.outcome
+        mark = store.mark()
+        outcome = self._run(name, arguments)
+        footprint = store.take_footprint()
+        total = store.total()
+        self._memory[key] = _Remembered(outcome, store.changes_since(mark), footprint, total)
+        store.replay((), footprint, total)
+        return outcome
+
+    def _run(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        store = self.store
         operation = self.operations.get(name)
         if operation is None:
             return _failure("schema_error", "unknown_tool", f"There is no tool named {name}.")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from planarena.episodes import Taken
 from planarena.generate.semantic_values import semantic_values
-from planarena.proofs import DecisionPoint, scalars_of
+from planarena.proofs import DecisionPoint, scalars_of, scalars_shown
 from planarena.tools import Tool
 
 __all__ = ["MUTATIONS", "Knowledge", "Proposal", "Scene", "propose"]
@@ -56,12 +56,16 @@ class Knowledge:
 
     def learn(self, taken: Taken) -> None:
         """Add an observation."""
-        schema = self._scene.tools[taken.tool].output_schema
-        for semantic, value in semantic_values(schema, taken.outcome.result):
+        key = taken.tool, taken.outcome.payload
+        shown = self._scene.shown.get(key)
+        if shown is None:
+            schema = self._scene.tools[taken.tool].output_schema
+            shown = self._scene.shown[key] = tuple(semantic_values(schema, taken.outcome.result))
+        for semantic, value in shown:
             known = self.by_type.setdefault(semantic, [])
             if value not in known:
                 known.insert(0, value)
-        self.scalars |= scalars_of(taken.outcome.result)
+        self.scalars |= scalars_shown(taken.outcome)
 
     def holds(self, value: Any) -> bool:
         """Say whether a value, and all that it is made of, is known."""
@@ -77,6 +81,8 @@ class Scene(NamedTuple):
         closed: (tool, arguments) of the atoms that need nothing.
         facts: The context.
         similar: Similarity of two tools by wire names.
+        ranked: By wire name, the other tools, the most similar first; filled as needed.
+        shown: By tool and payload, the typed values of an observation; filled as needed.
     """
 
     tools: Mapping[str, Tool]
@@ -84,13 +90,18 @@ class Scene(NamedTuple):
     closed: Sequence[tuple[str, dict[str, Any]]]
     facts: Mapping[str, Any]
     similar: Mapping[tuple[str, str], float]
+    ranked: dict[str, list[Tool]]
+    shown: dict[tuple[str, bytes], tuple[tuple[str, Any], ...]]
 
 
 def _ranked(scene: Scene, tool: Tool) -> list[Tool]:
-    others = [other for other in scene.tools.values() if other.wire_name != tool.wire_name]
-    return sorted(
-        others, key=lambda other: (-scene.similar[tool.wire_name, other.wire_name], other.wire_name)
-    )
+    name = tool.wire_name
+    known = scene.ranked.get(name)
+    if known is None:
+        others = [other for other in scene.tools.values() if other.wire_name != name]
+        others.sort(key=lambda other: (-scene.similar[name, other.wire_name], other.wire_name))
+        known = scene.ranked[name] = others
+    return known
 
 
 def _guess(

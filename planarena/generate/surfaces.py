@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["MANNERS", "surface"]
@@ -16,6 +17,7 @@ _MONTHS = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def _date(text: str, manner: int) -> str:
     day = date.fromisoformat(text)
     month = _MONTHS[day.month - 1]
@@ -31,6 +33,7 @@ def _time(text: str, manner: int) -> str:
     return f"{(hour - 1) % 12 + 1}:{minute} {'am' if hour < 12 else 'pm'}"
 
 
+@lru_cache(maxsize=4096)
 def _datetime(text: str, manner: int) -> str:
     moment = datetime.fromisoformat(text)
     return f"{_date(moment.date().isoformat(), manner)} at {_time(moment.strftime('%H:%M'), manner)}"

@@ -66,7 +66,7 @@ class ScenarioContrast:
                     known.append(value)
         closed = [(atom.tool, atom.arguments) for atom in scenario.atoms if not atom.needs]
         similar = {(a, b): tool_similarity(tools[a], tools[b]) for a in tools for b in tools}
-        self.scene = Scene(tools, literals, closed, scenario.facts, similar)
+        self.scene = Scene(tools, literals, closed, scenario.facts, similar, {}, {})
         self.counts = dict.fromkeys(config.outcome_mix, 0)
         self.start = world.mark()
 

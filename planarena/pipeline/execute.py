@@ -101,6 +101,7 @@ class _ScenarioRun:
         self.config = config
         self.scenario = scenario
         self.world = scenario.world
+        self.world.remember(True)
         self.start = self.world.mark()
         self.start_digest = self.world.digest()
         self.rng = rng_for(config.seed, "compose", scenario.domains, scenario.number)

@@ -58,6 +58,7 @@ class ScenarioLanguage:
     def __init__(self, config: BuildConfig, scenario: ExecutedScenario) -> None:
         self.config, self.scenario = config, scenario
         self.world = restore_world(scenario.domains, msgspec.json.decode(scenario.seed_state), scenario.facts)
+        self.world.remember(True)
         self.wording = {
             name: words for domain in scenario.domains for name, words in wording_of(domain).items()
         }

@@ -48,7 +48,10 @@ def prove_task(
     """
     start = world.mark()
     episode = Episode(world, program)
+    # What is recorded is executed anew; the proofs below compare it with other executions, which may be remembered.
+    remembered = world.remember(False)
     taken = [episode.perform_fully(step) for step in range(len(program))]
+    world.remember(remembered)
     final = world.digest()
     world.rollback(start)
     for step, one in enumerate(taken):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planarena.proofs.dependence import Dependences, OrderEvidence, find_dependences, swap_changes
 from planarena.proofs.legality import Violation, prove_orders
-from planarena.proofs.minimality import find_superfluous, known_values, scalars_of
+from planarena.proofs.minimality import find_superfluous, known_values, scalars_of, scalars_shown
 from planarena.proofs.outcomes import Choice, ChoiceOutcome, DecisionPoint, judge_choice, ready_steps
 from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
 
@@ -25,5 +25,6 @@ __all__ = [
     "ready_steps",
     "replay_trajectory",
     "scalars_of",
+    "scalars_shown",
     "swap_changes",
 ]

@@ -45,39 +45,46 @@ def prove_orders(
     Returns:
         The first violation, or None.
     """
-    n = len(before)
-    known = {(1 << (step + 1)) - 1: states[step] for step in range(n)}
-    visited: set[int] = set()
-    backend = episode.backend
-    path: list[int] = []
+    return _Orders(episode, before, recorded, states).visit(0)
 
-    def visit(done: int) -> Violation | None:
-        visited.add(done)
-        for step in range(n):
-            if done >> step & 1 or before[step] & ~done:
+
+class _Orders:
+    """A walk over the down-sets."""
+
+    def __init__(
+        self, episode: Episode, before: Sequence[int], recorded: Sequence[bytes], states: Sequence[str]
+    ) -> None:
+        self.episode, self.before, self.recorded = episode, before, recorded
+        self.known = {(1 << (step + 1)) - 1: state for step, state in enumerate(states)}
+        self.visited: set[int] = set()
+        self.path: list[int] = []
+
+    def visit(self, done: int) -> Violation | None:
+        self.visited.add(done)
+        backend, path = self.episode.backend, self.path
+        for step, needed in enumerate(self.before):
+            if done >> step & 1 or needed & ~done:
                 continue
             mark = backend.mark()
             path.append(step)
-            payload = episode.perform(step).payload
+            payload = self.episode.perform(step).payload
             reached = done | 1 << step
             found: Violation | None = None
-            if payload != recorded[step]:
+            if payload != self.recorded[step]:
                 found = _violation(
-                    path, f"step {step} observed {payload[:200]!r}, before {recorded[step][:200]!r}"
+                    path, f"step {step} observed {payload[:200]!r}, before {self.recorded[step][:200]!r}"
                 )
             else:
                 state = backend.digest()
-                if known.setdefault(reached, state) != state:
+                if self.known.setdefault(reached, state) != state:
                     found = _violation(path, "the state differs from that of another order")
-                elif reached not in visited:
-                    found = visit(reached)
+                elif reached not in self.visited:
+                    found = self.visit(reached)
             path.pop()
             backend.rollback(mark)
             if found is not None:
                 return found
         return None
-
-    return visit(0)
 
 
 def _violation(path: Sequence[int], detail: str) -> Violation:

@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from planarena.environments.world import Outcome
 from planarena.episodes import Episode, Goal, reached
 from planarena.records.canonical import canonical_bytes
 from planarena.tasks.atoms import Binding, Call, resolve
 
-__all__ = ["find_superfluous", "known_values", "scalars_of"]
+__all__ = ["find_superfluous", "known_values", "scalars_of", "scalars_shown"]
 
 _MOMENT = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2})")
 
@@ -43,11 +46,29 @@ def scalars_of(value: Any) -> set[bytes]:
             stack.extend(item.values())
         elif isinstance(item, list):
             stack.extend(item)
+        elif isinstance(item, str):
+            found.add(_text_bytes(item))
+            if item[10:11] == "T" and (moment := _MOMENT.match(item)) is not None:
+                found.update(map(_text_bytes, moment.groups()))
         elif not isinstance(item, bool) and item is not None:
             found.add(canonical_bytes(item))
-            if isinstance(item, str) and item[10:11] == "T" and (moment := _MOMENT.match(item)) is not None:
-                found.update(map(canonical_bytes, moment.groups()))
     return found
+
+
+@lru_cache(maxsize=16384)
+def _text_bytes(text: str) -> bytes:
+    return canonical_bytes(text)
+
+
+def scalars_shown(outcome: Outcome) -> frozenset[bytes]:
+    """Return `scalars_of` the result of a call; empty if it failed."""
+    return frozenset() if outcome.error is not None else _scalars_in(outcome.payload)
+
+
+# Tasks of a scenario see the same observations over and over.
+@lru_cache(maxsize=4096)
+def _scalars_in(payload: bytes) -> frozenset[bytes]:
+    return frozenset(scalars_of(orjson.loads(payload)))
 
 
 def find_superfluous(
@@ -73,7 +94,7 @@ def find_superfluous(
         for step in range(dropped + 1, len(program)):
             gone = [binding for binding in program[step].bound if binding.source in missing]
             if gone:
-                shown = known.union(*(scalars_of(outcome.result) for _, outcome in observed))
+                shown = known.union(*(scalars_shown(outcome) for _, outcome in observed))
                 for source in {binding.source for binding in gone}:
                     # A consumer may still know the value itself; all else of the missing result stays unknown.
                     episode.results[source] = _known_part(gone, source, results[source], shown)

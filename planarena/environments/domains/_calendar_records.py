@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Annotated, Literal, TypedDict
 
 from planarena.environments.domains._types import (
@@ -177,6 +178,7 @@ class Tasks(TypedDict):
     tasks: list[TaskEntry]
 
 
+@lru_cache(maxsize=4096)
 def later(start: str, minutes: int) -> str:
     """Return the moment some minutes later, as `2026-03-04T14:30`."""
     return (datetime.fromisoformat(start) + timedelta(minutes=minutes)).isoformat(timespec="minutes")
@@ -191,15 +193,18 @@ def free_starts(day: str, minutes: int, taken: Iterable[tuple[str, str]], after:
         taken: (start, end) of what is in the way.
         after: No slot starts at or before this moment.
     """
-    blocks = list(taken)
-    first = datetime.fromisoformat(f"{day}T09:00")
+    blocks = [(a, b) for a, b in taken if a[:10] <= day <= b[:10]]
     starts = []
-    for step in range(18):
-        start = (first + timedelta(minutes=30 * step)).isoformat(timespec="minutes")
+    for start in _half_hours(day):
         end = later(start, minutes)
         if start > after and end <= f"{day}T18:00" and not any(a < end and b > start for a, b in blocks):
             starts.append(start)
     return starts
+
+
+@lru_cache(maxsize=512)
+def _half_hours(day: str) -> tuple[str, ...]:
+    return tuple(later(f"{day}T09:00", 30 * step) for step in range(18))
 
 
 def join_offer(room_id: str, start: str, minutes: int) -> str:

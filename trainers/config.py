@@ -301,6 +301,7 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
             **fields: Further fields of the configuration; `data` keeps a format of its own.
         """
         options = {key: value for key, value in recipe.algorithm.items() if key != "algorithm"}
+        options |= _phases(recipe, {}, fields.get("steps"))
         data = fields.pop("data", DataConfig())
         reward = RewardConfig(**msgspec.structs.asdict(recipe.reward)) if recipe.reward else RewardConfig()
         return cls(
@@ -390,6 +391,9 @@ def complete(config: TrainConfig) -> TrainConfig:
         epochs = float(given["epochs"])
     if steps is None and epochs is None:
         steps = int(base["steps"])
+    options = dict(config.options)
+    if recipe is not None:
+        options |= _phases(recipe, options, steps)
     every = max((steps or 100) // 10, 1)
     validation, checkpoint = config.validation, config.checkpoint
     if validation.every is None:
@@ -406,6 +410,7 @@ def complete(config: TrainConfig) -> TrainConfig:
         data = msgspec.structs.replace(data, template="short")
     completed = msgspec.structs.replace(
         config,
+        options=options,
         steps=steps,
         epochs=epochs,
         rollout=rollout,
@@ -417,6 +422,31 @@ def complete(config: TrainConfig) -> TrainConfig:
     )
     _check(completed)
     return completed
+
+
+# Options that count the steps of an algorithm's first phase.
+_PHASES = ("sft_steps", "hint_steps", "warmup_steps")
+
+
+def _phases(recipe: Recipe, given: Mapping[str, Any], steps: int | None) -> dict[str, int]:
+    """Return the lengths of first phases that would fill the whole run, cut to their share of the paper's run.
+
+    A paper's 3,000 supervised steps of 3,600 are 83 of 100; where the recipe does not say how long the run is, a half.
+
+    Args:
+        recipe: Of the algorithm.
+        given: Options that the caller chose; they stay.
+        steps: Of this run; None where it is told in epochs.
+    """
+    found: dict[str, int] = {}
+    whole = recipe.training.steps or 0
+    for name in _PHASES:
+        phase = recipe.algorithm.get(name)
+        if steps is None or name in given or not isinstance(phase, int) or phase < steps:
+            continue
+        share = phase / whole if phase < whole else 0.5
+        found[name] = max(round(share * steps), 1)
+    return found
 
 
 # Formats that the template `short` describes.

@@ -83,6 +83,9 @@ def train(
     completed = complete(config)
     algorithm = build_algorithm(completed)
     _check_names(completed)
+    for name, value in completed.options.items():
+        if say is not None and config.options.get(name) != value:
+            say(f"{name} is {value}: the paper's, cut to its share of {completed.steps} steps")
     if completed.engine == "verl":
         return _train_on_verl(completed, show, say, fresh)
     from planarena.trainers.local.engine import Engine

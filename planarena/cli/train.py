@@ -224,7 +224,7 @@ def _print_list(as_json: bool) -> None:
         preset = f"  preset of {entry['preset_of']}" if entry["preset_of"] else ""
         typer.echo(f"{entry['name']}: {entry['title']}{mark}  [{entry['paper']}]{preset}")
         typer.echo(f"  needs: {', '.join(entry['needs']) or 'nothing'}")
-        if entry["preset_of"]:
-            continue
+        if entry["reward"]:
+            typer.echo(f"  reward: {entry['reward']}  format: {entry['format']}")
         for option in entry["options"]:
             typer.echo(f"  {option['name']} = {option['default']}  {option['about']}  [{option['source']}]")

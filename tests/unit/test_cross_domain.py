@@ -47,6 +47,7 @@ ALONE = {
     "music": ("39dc3bdc827b04f9", "bb739db02149d77b"),
     "clinic": ("cb44bcf5a1ebf1c9", "c301ed17f1eb8c99"),
     "boards": ("aaa918a49a00313d", "90a8d0434c3c9a29"),
+    "inventory": ("bece109ea0df0424", "731228e14aa7fb48"),
 }
 
 

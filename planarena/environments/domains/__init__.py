@@ -32,6 +32,7 @@ DOMAINS: dict[str, str] = {
     "music": "Music",
     "clinic": "Clinic",
     "boards": "Boards",
+    "inventory": "Inventory",
 }
 
 

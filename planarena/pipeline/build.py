@@ -15,7 +15,7 @@ from planarena.environments.catalog import group_of, operations_of
 from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
 from planarena.pipeline.finish import tool_row
 from planarena.pipeline.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
-from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, phase_keys
+from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, fragment_path, phase_keys
 from planarena.pipeline.ledger import FinishedChunk, Ledger
 from planarena.pipeline.outputs import write_outputs
 from planarena.pipeline.pool import JobFailed, Pool
@@ -192,9 +192,10 @@ class _Build:
                         job.chunk, job.kind, reply.executed, reply.cpu_seconds, reply.wall_seconds
                     )
                     self._decide(pool)
-                else:
+                elif isinstance(reply, FinishReply):
                     self._record(job, reply)
                 self._submit(pool)
+            self._embed(pool)
         finally:
             pool.close()
         self._drop_rest()
@@ -209,6 +210,7 @@ class _Build:
             shapes=len(self.chooser.shapes),
             stop_reason=self._stop_reason(),
             quarantined=[(scenario, error) for scenario, _, _, error, _ in quarantined],
+            prepared=self._fragment_of,
         )
         self.ledger.put("complete", True)
         self._check_error_rate(len(quarantined), counts["scenarios"])
@@ -383,6 +385,26 @@ class _Build:
         self.ledger.note_attempt(job.chunk, job.kind, 0, reply.cpu_seconds, reply.wall_seconds)
         self.finished += 1
         self.progress(Progress(self.chooser.accepted, self.config.trajectories, self.finished))
+
+    def _embed(self, pool: Pool) -> None:
+        """Have the fragments of the report made: by the workers, for they are a tenth of the work."""
+        for chunk in range(self.next_chunk):
+            done = self.ledger.finished(chunk)
+            assert done is not None
+            path = fragment_path(self.root, chunk, done.key)
+            if not path.is_file():
+                for old in path.parent.parent.glob(f"report-*/{chunk:05d}-*.bin"):
+                    old.unlink()
+                pool.put(Job("embed", chunk, key=done.key))
+        for job, reply in pool.replies():
+            # A damaged shard is found again, and told of, when the report is put together.
+            if isinstance(reply, JobFailed) and reply.errno is not None:
+                self._fail(job, reply)
+
+    def _fragment_of(self, shard: Path) -> Path | None:
+        done = self.ledger.finished(int(shard.stem))
+        path = fragment_path(self.root, int(shard.stem), done.key) if done is not None else None
+        return path if path is not None and path.is_file() else None
 
     def _fail(self, job: Job, reply: JobFailed) -> None:
         if reply.errno is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
@@ -23,9 +23,22 @@ from planarena.pipeline.quotas import Assignment
 from planarena.pipeline.scenarios import domains_of
 from planarena.quality import ItemKeys
 from planarena.records.canonical import content_id
+from planarena.records.run import Run
 from planarena.records.shards import ShardInfo, write_shard
+from planarena.report.embedding import prepare_fragment
+from planarena.report.families import ToolRecord, read_tools
 
-__all__ = ["FinishReply", "Job", "PhaseKeys", "ProduceReply", "do_job", "forget_work", "phase_keys"]
+__all__ = [
+    "EmbedReply",
+    "FinishReply",
+    "Job",
+    "PhaseKeys",
+    "ProduceReply",
+    "do_job",
+    "forget_work",
+    "fragment_path",
+    "phase_keys",
+]
 
 # Raise a number when its phase would give another product for the same inputs.
 EXECUTE_VERSION, LANGUAGE_VERSION, QUALITY_VERSION = 1, 1, 1
@@ -43,12 +56,13 @@ class Job(msgspec.Struct, frozen=True):
     """Work for one worker.
 
     Attributes:
-        kind: `produce` or `finish`.
+        kind: `produce`, `finish`, or `embed` (the fragment of the report, once all tables are written).
         chunk: The chunk's number.
         decisions: For `finish`: see `rows_of_chunk`.
         again: For `produce`: throw the chunk's stored products away first (`--retry-failed`).
         assignment: Where quotas have the chunk draw from.
         new_tools: For `finish` under quotas: fingerprints of the tools that the chunk is the first to offer.
+        key: For `embed`: of the finished chunk.
     """
 
     kind: str
@@ -57,6 +71,7 @@ class Job(msgspec.Struct, frozen=True):
     again: bool = False
     assignment: Assignment | None = None
     new_tools: tuple[int, ...] = ()
+    key: str = ""
 
 
 class ProduceReply(msgspec.Struct, frozen=True):
@@ -76,6 +91,10 @@ class FinishReply(msgspec.Struct, frozen=True):
     counts: dict[str, Any]
     cpu_seconds: float
     wall_seconds: float
+
+
+class EmbedReply(msgspec.Struct, frozen=True):
+    """The fragment is there."""
 
 
 # What a phase runs and reads besides its configuration: folders and files of the package.
@@ -162,7 +181,21 @@ def _paths(root: Path, keys: PhaseKeys, chunk: int) -> tuple[Path, Path]:
     )
 
 
-def do_job(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> ProduceReply | FinishReply:
+def fragment_path(root: Path, chunk: int, key: str) -> Path:
+    """Return where the fragment of a chunk for the report stands.
+
+    Args:
+        root: The run directory.
+        chunk: Number.
+        key: Of the finished chunk.
+    """
+    made_by = _source_digest("report")
+    return root / f"work/report-{made_by[:12]}" / f"{chunk:05d}-{key[:16]}.bin"
+
+
+def do_job(
+    root: Path, config: BuildConfig, keys: PhaseKeys, job: Job
+) -> ProduceReply | FinishReply | EmbedReply:
     """Do a job.
 
     Raises:
@@ -181,10 +214,27 @@ def do_job(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Produc
             time.process_time() - cpu,
             time.perf_counter() - wall,
         )
+    if job.kind == "embed":
+        run = Run(root)
+        shard = root / f"tables/trajectories/{job.chunk:05d}.parquet"
+        prepare_fragment(run, shard, fragment_path(root, job.chunk, job.key), _tools_of(root))
+        return EmbedReply()
     executed, language, _ = _produce(root, config, keys, job)
     rows, counts = rows_of_chunk(config, executed, language, job.decisions, job.new_tools)
     shards = tuple(write_shard(root, table, f"{job.chunk:05d}", found) for table, found in rows.items())
     return FinishReply(shards, counts, time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def _tools_of(root: Path) -> dict[str, ToolRecord]:
+    """Read the tools once a worker: fragments are made when all of them are written."""
+    shards = tuple((str(path), path.stat().st_mtime_ns) for path in Run(root).shards("tools"))
+    return _read_tools_once(root, shards)
+
+
+@lru_cache(maxsize=1)
+def _read_tools_once(root: Path, shards: tuple[tuple[str, int], ...]) -> dict[str, ToolRecord]:
+    del shards  # only tells one set of files from another
+    return read_tools(Run(root))
 
 
 # The products of the chunk done last: `finish` usually follows `produce` in the same worker.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from planarena.export.card import render_card
 from planarena.records.run import Run
 from planarena.records.shards import write_durably
 from planarena.records.tables import FORMAT_VERSION
-from planarena.report.build_report import render_report
+from planarena.report.build_report import write_report
 from planarena.version import __version__
 
 __all__ = ["write_outputs"]
@@ -27,6 +28,7 @@ def write_outputs(
     shapes: int,
     stop_reason: str,
     quarantined: list[tuple[int, str]],
+    prepared: Callable[[Path], Path | None],
 ) -> None:
     """Write run.json, README.md and report.html; files that would not change are left alone.
 
@@ -58,7 +60,7 @@ def write_outputs(
     _write_if_new(root / "run.json", text)
     run = Run(root)
     _write_if_new(root / "README.md", render_card(run).encode())
-    _write_if_new(root / "report.html", render_report(run).encode())
+    write_report(run, root / "report.html", prepared=prepared)
 
 
 def _grouped(counts: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.errors import PlanArenaError
-from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, do_job
+from planarena.pipeline.jobs import EmbedReply, FinishReply, Job, PhaseKeys, ProduceReply, do_job
 
 __all__ = ["JobFailed", "Pool", "answer"]
 
@@ -31,7 +31,7 @@ class JobFailed(msgspec.Struct, frozen=True):
     detail: str
 
 
-Reply = ProduceReply | FinishReply | JobFailed
+Reply = ProduceReply | FinishReply | EmbedReply | JobFailed
 
 
 def answer(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Reply:

@@ -6,6 +6,12 @@ shard by shard, so a large run costs little more memory than what its page holds
 
 from __future__ import annotations
 
+import filecmp
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from planarena.export.escaping import escape_html
@@ -16,37 +22,87 @@ from planarena.report.embedding import (
     Embedded,
     embed_trajectories,
 )
-from planarena.report.page import render_page
+from planarena.report.page import PAGE_END, page_head, script_element
 from planarena.report.summary import render_summary, subtitle
 
-__all__ = ["render_report"]
+__all__ = ["render_report", "write_report"]
 
 
 def render_report(
     run: Run, most_characters: int = MOST_CHARACTERS, most_families: int = MOST_FAMILIES
 ) -> str:
-    """Return the report of a run as one HTML document.
+    """Return the report of a run as one HTML document; see `write_report`."""
+    sink = StringIO()
+    elements = StringIO()
+    embedded = embed_trajectories(run, elements.write, most_characters, most_families)
+    for piece in _frame(run, embedded):
+        sink.write(elements.getvalue() if piece is None else piece)
+    return sink.getvalue()
+
+
+def write_report(
+    run: Run,
+    path: Path,
+    most_characters: int = MOST_CHARACTERS,
+    most_families: int = MOST_FAMILIES,
+    prepared: Callable[[Path], Path | None] | None = None,
+) -> None:
+    """Write the report of a run; a file that would not change is left alone.
+
+    Memory holds a sixteenth of the page at a time, and none of it grows with the run.
 
     Args:
         run: The run.
+        path: The file to write.
         most_characters: Of the trajectories in it. Where they need more, it holds an even sample and says so.
         most_families: Trajectories with what departs from them, likewise.
+        prepared: See `embed_trajectories`.
 
     Raises:
         RunError: A row refers to one that is not there, or a shard is damaged.
+        OSError: No space, no permission.
     """
+    elements = path.with_name(f".{path.name}.{os.getpid()}.elements.tmp")
+    page = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with elements.open("w", encoding="utf-8") as sink:
+            embedded = embed_trajectories(run, sink.write, most_characters, most_families, prepared)
+        with page.open("wb") as whole:
+            for piece in _frame(run, embedded):
+                if piece is None:
+                    with elements.open("rb") as source:
+                        shutil.copyfileobj(source, whole, 1 << 20)
+                else:
+                    whole.write(piece.encode())
+            whole.flush()
+            os.fsync(whole.fileno())
+        if path.is_file() and filecmp.cmp(path, page, shallow=False):
+            return
+        page.replace(path)
+    finally:
+        elements.unlink(missing_ok=True)
+        page.unlink(missing_ok=True)
+
+
+def _frame(run: Run, embedded: Embedded) -> Iterator[str | None]:
+    """Yield the page in pieces; None stands for the elements."""
     counts: dict[str, Any] = run.info["counts"]
     title = f"{'Import' if run.info.get('kind') == 'import' else 'Build'} of {counts.get('gold', 0)} gold trajectories"
-    embedded = embed_trajectories(run, most_characters, most_families)
-    body = (
-        f"<h1>{escape_html(title)}</h1>",
-        f'<p class="soft">{escape_html(subtitle(run.info))}</p>',
-        '<nav><a href="#trajectories">The trajectories, to browse</a><a href="#discards">Discards</a>'
-        '<a href="#origin">Contamination and cost</a></nav>',
-        render_summary(run),
-        _browser(embedded),
+    yield page_head(title, scripted=True)
+    yield "\n".join(
+        (
+            f"<h1>{escape_html(title)}</h1>",
+            f'<p class="soft">{escape_html(subtitle(run.info))}</p>',
+            '<nav><a href="#trajectories">The trajectories, to browse</a><a href="#discards">Discards</a>'
+            '<a href="#origin">Contamination and cost</a></nav>',
+            render_summary(run),
+            _browser(embedded),
+        )
     )
-    return render_page(title, "\n".join(body), embedded.elements)
+    yield "\n</main>\n"
+    yield None
+    yield script_element()
+    yield PAGE_END
 
 
 def _browser(embedded: Embedded) -> str:

@@ -1,380 +1,139 @@
 """The trajectories inside a report: compressed blocks of text that the page's script opens when they are asked for.
 
-A block is raw deflate in base64 of lines of UTF-8. Most lines are JSON values as the tables hold them (arguments,
-observations), each once; other lines are records that refer to lines by number, as `_Block` says. The list that
-filters work on stands in blocks of its own, one line a family.
-
-The page stays below a limit however large the run is: whole scenarios are dealt to `_PARTS` equal parts, and where
-all parts together are too large, the last ones are left out. What is held in memory is the compressed text.
+The list that filters work on stands in blocks of its own, one line a family: number in the run, block, and what
+`planarena.report.fragments` says. The page stays below a limit however large the run is: where all parts together are
+too large, the last ones are left out. Only one part is held in memory at a time.
 """
 
 from __future__ import annotations
 
-import zlib
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-import msgspec
-
-from planarena.errors import RunError
 from planarena.records import Run
-from planarena.report.families import (
-    Choice,
-    Family,
-    Shard,
-    StepRecord,
-    ToolRecord,
-    TrajectoryRecord,
-    iterate_shards,
-    read_tools,
-)
-from planarena.report.shapes import shape_of
+from planarena.report.families import ToolRecord, read_shard, read_tools
+from planarena.report.fragment_files import FragmentFile, write_fragment
+from planarena.report.fragments import PARTS, Deflate, make_fragment
 
-__all__ = ["MOST_CHARACTERS", "MOST_FAMILIES", "Embedded", "embed_trajectories"]
+__all__ = ["MOST_CHARACTERS", "MOST_FAMILIES", "Embedded", "embed_trajectories", "prepare_fragment"]
 
 # A page of 20 MB opens within three seconds; a megabyte is left for the summary.
 MOST_CHARACTERS = 19_000_000
 # Filters go through all families; this many take well below 200 ms.
 MOST_FAMILIES = 50_000
-_PARTS = 16
-# Uncompressed; opening one takes some milliseconds, and larger ones do not compress better.
-_BLOCK_CHARACTERS = 200_000
-# Deflate is fed with so much at once: its calls cost more than its work on a line.
-_FEED = 32_000
-_LEVEL = 9
-# Of one value, as in the tables or as words.
-_LONGEST_VALUE = 12_000
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.decode
 
 
 class Embedded(NamedTuple):
     """What a report holds of the trajectories.
 
     Attributes:
-        elements: The blocks as HTML that nothing executes: ids `list-PART` and `block-PART-NUMBER`.
         parts: How many parts there are.
         listed: Trajectories on the page.
         total: Trajectories in the run.
     """
 
-    elements: list[str]
     parts: int
     listed: int
     total: int
 
 
-class _Deflate:
-    """Raw deflate of lines."""
+def prepare_fragment(run: Run, shard: Path, target: Path, tools: dict[str, ToolRecord] | None = None) -> None:
+    """Write the fragment of a shard, for `embed_trajectories` to find.
 
-    def __init__(self) -> None:
-        self._stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, -15, 9)
-        self._pieces: list[bytes] = []
-        self._waiting: list[bytes] = []
-        self._fed = 0
-        self.size = 0  # compressed so far
-        self.characters = 0
-        self.lines = 0
+    Args:
+        run: The run.
+        shard: Of the table `trajectories`.
+        target: The file to write.
+        tools: Of the run, where they are read already.
 
-    def add(self, line: str | bytes) -> int:
-        """Add a line and return its number."""
-        data = line.encode() if isinstance(line, str) else line
-        self._waiting.append(data)
-        self.characters += len(data) + 1
-        self.lines += 1
-        if self.characters - self._fed > _FEED:
-            self._waiting.append(b"")  # for the newline after the last line
-            self._keep(self._stream.compress(b"\n".join(self._waiting)))
-            self._waiting.clear()
-            self._fed = self.characters
-        return self.lines - 1
-
-    def finish(self) -> bytes:
-        """Return all, compressed."""
-        self._keep(self._stream.compress(b"\n".join(self._waiting)) + self._stream.flush())
-        return b"".join(self._pieces)
-
-    def _keep(self, piece: bytes) -> None:
-        self._pieces.append(piece)
-        self.size += len(piece)
-
-
-class _Block:
-    """Families with all that belongs to them.
-
-    Lines, as JSON lists:
-        scenario: title, description, context line, tool lines
-        tool: name, effects, execution kind, description
-        execution: status, execution kind, line of the result or error
-        family: scenario line, what the user had said before, plan, answers, withheld tools, order edges
-            (earlier, later, evidence), line of the goal's outputs, steps, points, wrong trajectories
-        step: number of the family's own step where it is the same, or: tool, tool line or -1, group, turn, plan,
-            line of arguments, bindings (argument, step, pointer), execution line
-        point: step, choices (tool, line of arguments, outcome, mutation, relevance, execution line or -1)
-        wrong trajectory: plan or 0 where it is the family's, answers, steps
+    Raises:
+        RunError: A row refers to one that is not there, or a shard is damaged.
+        OSError: No space, no permission.
     """
-
-    def __init__(self, tools: dict[str, ToolRecord]) -> None:
-        self.text = _Deflate()
-        self._tools = tools
-        self._known: dict[Any, int] = {}
-
-    def add(self, family: Family, shard: Shard) -> int:
-        """Add a family and return its line."""
-        first, task = family.first, family.task
-        own = shard.steps.get(first.trajectory_id, [])
-        record = (
-            self._scenario(family),
-            [_cut(text) for text in _decode(family.query.context, type=list[str])],
-            _cut(first.plan),
-            _answers(first),
-            [self._tools[name].wire_name for name in _decode(task.withheld_tool_ids, type=list[str])],
-            _order(task.bindings) if first.kind == "gold" else [],
-            self._value(_encode(_decode(task.goal).get("required_outputs", [])).decode()),
-            [self._step(step, shard) for step in own],
-            [(step, [self._choice(one, shard) for one in choices]) for step, choices in family.points],
-            [self._wrong(one, first, own, shard) for one in family.wrong],
-        )
-        return self.text.add(_encode(record))
-
-    def _once(self, key: Any, line: str | bytes) -> int:
-        number = self._known.get(key)
-        if number is None:
-            number = self._known[key] = self.text.add(line)
-        return number
-
-    def _value(self, text: str) -> int:
-        """Add JSON text; the number of characters that are cut off follows a NUL, which JSON never holds."""
-        if len(text) > _LONGEST_VALUE:
-            text = f"{text[:_LONGEST_VALUE]}\0{len(text) - _LONGEST_VALUE}"
-        if "\n" in text:  # only between values: inside of a string JSON writes it as \n
-            text = text.replace("\n", " ")
-        return self._once(text, text)
-
-    def _scenario(self, family: Family) -> int:
-        one = family.scenario
-        key = ("scenario", one.scenario_id)
-        if key in self._known:
-            return self._known[key]
-        names = _decode(one.tool_ids, type=list[str])
-        line = (
-            _cut(one.title),
-            _cut(one.description),
-            self._value(one.context),
-            [self._tool(name) for name in names],
-        )
-        return self._once(key, _encode(line))
-
-    def _tool(self, tool_id: str) -> int:
-        key = ("tool", tool_id)
-        if key in self._known:
-            return self._known[key]
-        one = self._tools[tool_id]
-        line = (_cut(one.wire_name), one.effects, one.execution_kind, _cut(one.description))
-        return self._once(key, _encode(line))
-
-    def _execution(self, execution_id: str, shard: Shard) -> int:
-        key = ("execution", execution_id)
-        if key in self._known:
-            return self._known[key]
-        one = shard.executions[execution_id]
-        line = (one.status, one.execution_kind, self._value(one.result if one.status == "ok" else one.error))
-        return self._once(key, _encode(line))
-
-    def _step(self, step: StepRecord, shard: Shard) -> tuple[Any, ...]:
-        bound = _decode(step.bound_from, type=dict[str, dict[str, Any]])
-        return (
-            _cut(step.tool),
-            self._tool(step.tool_id) if step.tool_id else -1,
-            step.group,
-            step.turn,
-            _cut(step.plan),
-            self._value(step.arguments),
-            [(argument, source["step"], source["pointer"]) for argument, source in bound.items()],
-            self._execution(step.execution_id, shard),
-        )
-
-    def _choice(self, one: Choice, shard: Shard) -> tuple[Any, ...]:
-        return (
-            _cut(one.tool),
-            self._value(bytes(one.arguments).decode()),
-            one.outcome,
-            one.mutation,
-            one.relevance,
-            self._execution(one.execution_id, shard) if one.execution_id else -1,
-        )
-
-    def _wrong(
-        self, one: TrajectoryRecord, first: TrajectoryRecord, own: list[StepRecord], shard: Shard
-    ) -> tuple[Any, ...]:
-        steps: list[Any] = []
-        for place, step in enumerate(shard.steps.get(one.trajectory_id, [])):
-            same = place < len(own) and step[1:] == own[place][1:]
-            steps.append(place if same else self._step(step, shard))
-        return (0 if one.plan == first.plan else _cut(one.plan), _answers(one), steps)
+    known = read_tools(run) if tools is None else tools
+    write_fragment(target, make_fragment(read_shard(shard), known, str(run.path)))
 
 
-class _Part:
-    """Every sixteenth scenario: its list, its finished blocks and the one that is being filled."""
+def embed_trajectories(
+    run: Run,
+    write: Callable[[str], object],
+    most_characters: int = MOST_CHARACTERS,
+    most_families: int = MOST_FAMILIES,
+    prepared: Callable[[Path], Path | None] | None = None,
+) -> Embedded:
+    """Write all trajectories of a run, or those of an even sample of its scenarios that fit.
 
-    def __init__(self, tools: dict[str, ToolRecord]) -> None:
-        self._tools = tools
-        self._list = _Deflate()
-        self._blocks: list[bytes] = []
-        self._open = _Block(tools)
-        self._bytes = 0
-        self.families = 0
-        self.trajectories = 0
+    Args:
+        run: The run; read shard by shard.
+        write: Takes the elements as HTML that nothing executes: ids `list-PART` and `block-PART-NUMBER`.
+        most_characters: Of all elements together.
+        most_families: On the page.
+        prepared: Where the fragment of a shard is, if it was made before; the others are made now.
 
-    def add(self, number: int, family: Family, shard: Shard) -> None:
-        """Add the family that is number `number` of the run."""
-        line = self._open.add(family, shard)
-        self._list.add(_encode(_listed(number, family, shard, (len(self._blocks), line))))
-        self.families += 1
-        self.trajectories += 1 + len(family.wrong)
-        if self._open.text.characters > _BLOCK_CHARACTERS:
-            self._close_block()
+    Raises:
+        RunError: A row refers to one that is not there, or a shard is damaged.
+        OSError: No space for the fragments.
+    """
+    with TemporaryDirectory(prefix="planarena-report-") as folder:
+        files: list[FragmentFile] = []
+        tools: dict[str, ToolRecord] | None = None
+        for number, shard in enumerate(run.shards("trajectories")):
+            ready = prepared(shard) if prepared is not None else None
+            if ready is None:
+                tools = read_tools(run) if tools is None else tools
+                ready = Path(folder) / f"{number}.bin"
+                prepare_fragment(run, shard, ready, tools)
+            files.append(FragmentFile(ready))
+        return _assemble(files, write, most_characters, most_families)
 
-    def _close_block(self) -> None:
-        if self._open.text.lines:
-            self._blocks.append(self._open.text.finish())
-            self._bytes += len(self._blocks[-1])
-            self._open = _Block(self._tools)
 
-    @property
-    def characters(self) -> int:
-        """Length in base64 so far."""
-        return (self._bytes + self._open.text.size + self._list.size) * 4 // 3
+def _assemble(
+    files: list[FragmentFile], write: Callable[[str], object], most_characters: int, most_families: int
+) -> Embedded:
+    total = sum(file.trajectories for file in files)
+    taken = listed = families = kept = 0
+    for part in range(PARTS):
+        members = _members(files, part)
+        families += sum(file.families_of(place) for file, place, _ in members)
+        if kept and families > most_families:
+            break
+        made = list(_elements(part, members))
+        taken += sum(map(len, made))
+        if kept and taken > most_characters:
+            break
+        for element in made:
+            write(element)
+        listed += sum(file.trajectories_of(place) for file, place, _ in members)
+        kept += 1
+    return Embedded(kept, listed, total)
 
-    def elements(self, number: int) -> Iterator[str]:
-        """Yield the part as HTML; nothing can be added any more."""
-        self._close_block()
-        yield _element(f"list-{number}", self._list.finish())
-        for place, block in enumerate(self._blocks):
-            yield _element(f"block-{number}-{place}", block)
+
+def _members(files: list[FragmentFile], part: int) -> list[tuple[FragmentFile, int, int]]:
+    """Return (file, part in it, number of its first family in the run) for a part of the page."""
+    found, scenarios, families = [], 0, 0
+    for file in files:
+        found.append((file, (part - scenarios) % PARTS, families))
+        scenarios += file.scenarios
+        families += file.families
+    return found
+
+
+def _elements(part: int, members: list[tuple[FragmentFile, int, int]]) -> Iterator[str]:
+    lines = Deflate()
+    blocks = 0
+    for file, place, first in members:
+        piece = file.read(place)
+        for number, block, rest in piece.lines:
+            lines.add(b"[%d,%d,%b" % (first + number, blocks + block, rest))
+        for data in piece.blocks:
+            yield _element(f"block-{part}-{blocks}", data)
+            blocks += 1
+    yield _element(f"list-{part}", lines.finish())
 
 
 def _element(name: str, data: bytes) -> str:
     # A type that is no script's: the browser keeps the text and runs nothing.
     return f'<script type="text/plain" id="{name}">{b64encode(data).decode()}</script>\n'
-
-
-def embed_trajectories(
-    run: Run, most_characters: int = MOST_CHARACTERS, most_families: int = MOST_FAMILIES
-) -> Embedded:
-    """Return all trajectories of a run, or those of an even sample of its scenarios that fit.
-
-    Args:
-        run: The run; read shard by shard.
-        most_characters: Of all elements together.
-        most_families: On the page.
-
-    Raises:
-        RunError: A row refers to one that is not there, or a shard is damaged.
-    """
-    tools = read_tools(run)
-    parts = [_Part(tools) for _ in range(_PARTS)]
-    number = total = scenarios = 0
-    for shard in iterate_shards(run):
-        places: dict[str, int] = {}  # a scenario is in one shard, so only their number goes on
-        for family in shard.families:
-            total += 1 + len(family.wrong)
-            place = scenarios + places.setdefault(family.scenario.scenario_id, len(places))
-            part = place % _PARTS
-            if part < len(parts):
-                try:
-                    parts[part].add(number, family, shard)
-                except (KeyError, msgspec.MsgspecError) as error:
-                    raise RunError(
-                        f"the trajectory {family.first.trajectory_id} is incomplete: {error}",
-                        where=str(run.path),
-                        fix="run the same `planarena build` command again; it writes what is missing",
-                    ) from error
-            number += 1
-        scenarios += len(places)
-        while len(parts) > 1 and (
-            sum(part.characters for part in parts) > most_characters
-            or sum(part.families for part in parts) > most_families
-        ):
-            parts.pop()
-        del shard  # before the next one is read
-    return _assemble(parts, total, most_characters)
-
-
-def _assemble(parts: Sequence[_Part], total: int, most_characters: int) -> Embedded:
-    elements: list[str] = []
-    taken = listed = kept = 0
-    for number, part in enumerate(parts):
-        made = list(part.elements(number))
-        taken += sum(map(len, made))
-        if taken > most_characters and kept:
-            break
-        elements += made
-        listed += part.trajectories
-        kept += 1
-    return Embedded(elements, kept, listed, total)
-
-
-def _listed(number: int, family: Family, shard: Shard, place: tuple[int, int]) -> tuple[Any, ...]:
-    """Return the line of the list.
-
-    Number in the run, block, line in it, domain, split, category, register, messages of the user, expression, shape,
-    whether it is over-serialised, and the trajectories, the family's own one first: id, kind, mutation, number of
-    actions, first wrong step, execution kinds, outcomes.
-    """
-    first, task = family.first, family.task
-    outcomes = {one.outcome for _, choices in family.points for one in choices}
-    rows = [_row(first, shard, outcomes)]
-    for one in family.wrong:
-        found = {
-            choice.outcome
-            for step, choices in family.points
-            for choice in choices
-            if step == one.diverge_step and choice.mutation == one.mutation
-        }
-        rows.append(_row(one, shard, found))
-    return (
-        number,
-        *place,
-        family.scenario.domain,
-        family.scenario.split,
-        task.category,
-        family.query.register,
-        [_cut(text) for text in _decode(family.query.turns, type=list[str])],
-        _cut(task.expression),
-        shape_of(task.expression),
-        int(task.over_serialised),
-        rows,
-    )
-
-
-def _row(one: TrajectoryRecord, shard: Shard, outcomes: set[str]) -> tuple[Any, ...]:
-    steps = shard.steps.get(one.trajectory_id, [])
-    kinds = sorted({shard.executions[step.execution_id].execution_kind for step in steps})
-    return (
-        one.trajectory_id,
-        one.kind,
-        one.mutation,
-        one.n_actions,
-        one.diverge_step,
-        "+".join(kinds) or "none",
-        sorted(outcomes),
-    )
-
-
-def _answers(one: TrajectoryRecord) -> list[str]:
-    return [_cut(text) for text in (*_decode(one.turn_responses, type=list[str]), one.response)]
-
-
-def _order(bindings: str) -> list[tuple[int, int, str]]:
-    return [
-        (edge["from_step"], edge["step"], edge.get("evidence", ""))
-        for edge in _decode(bindings, type=list[dict[str, Any]])
-        if edge["kind"] == "order"
-    ]
-
-
-def _cut(text: str) -> str:
-    rest = len(text) - _LONGEST_VALUE
-    return text if rest <= 0 else f"{text[:_LONGEST_VALUE]}\n… {rest} more characters"

@@ -5,7 +5,6 @@ Columns are read as they are and JSON stays text, so that a report of many traje
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -26,8 +25,8 @@ __all__ = [
     "TaskRecord",
     "ToolRecord",
     "TrajectoryRecord",
-    "iterate_shards",
     "read_columns",
+    "read_shard",
     "read_tools",
 ]
 
@@ -183,20 +182,15 @@ def read_tools(run: Run) -> dict[str, ToolRecord]:
     return {tool.tool_id: tool for path in run.shards("tools") for tool in _read(path, ToolRecord)}
 
 
-def iterate_shards(run: Run) -> Iterator[Shard]:
-    """Yield the shards of a run one by one, so that memory is bounded by the largest.
-
-    Raises:
-        RunError: A row refers to one that is not there, or a shard is damaged.
-    """
-    for path in run.shards("trajectories"):
-        yield _read_shard(path)
-
-
 _CHOICES = msgspec.json.Decoder(list[Choice])
 
 
-def _read_shard(path: Path) -> Shard:
+def read_shard(path: Path) -> Shard:
+    """Return a shard of the table `trajectories` with what belongs to it.
+
+    Raises:
+        RunError: A row refers to one that is not there, or the shard is damaged.
+    """
     trajectories = _read(path, TrajectoryRecord)
     steps: dict[str, list[StepRecord]] = {}
     for step in sorted(_beside(path, "steps", StepRecord), key=lambda one: one.step):

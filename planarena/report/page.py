@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from planarena.export.escaping import escape_html
 
-__all__ = ["render_page", "table"]
+__all__ = ["PAGE_END", "page_head", "render_page", "script_element", "table"]
 
 _SCRIPTS = ("blocks.js", "graph.js", "detail.js", "list.js")
 
@@ -52,8 +52,24 @@ def render_page(title: str, body: str, blocks: Iterable[str] | None = None) -> s
         body: HTML, every value in it escaped by `escape_html` already.
         blocks: Elements that hold data for the script; None leaves the script out.
     """
+    return "".join(
+        (
+            page_head(title, scripted=blocks is not None),
+            body,
+            "\n</main>\n",
+            *(() if blocks is None else (*blocks, script_element())),
+            PAGE_END,
+        )
+    )
+
+
+PAGE_END = "</body>\n</html>\n"
+
+
+def page_head(title: str, *, scripted: bool) -> str:
+    """Return what stands before the body; see `render_page`."""
     policy = f"default-src 'none'; style-src {_source(_style())}; base-uri 'none'; form-action 'none'"
-    if blocks is not None:
+    if scripted:
         policy += f"; script-src {_source(_script())}"
     return "".join(
         (
@@ -61,12 +77,13 @@ def render_page(title: str, body: str, blocks: Iterable[str] | None = None) -> s
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
             f"<title>{escape_html(title)}</title>\n<style>{_style()}</style>\n</head>\n<body>\n{_MARKS}\n<main>\n",
-            body,
-            "\n</main>\n",
-            *(() if blocks is None else (*blocks, f"<script>{_script()}</script>\n")),
-            "</body>\n</html>\n",
         )
     )
+
+
+def script_element() -> str:
+    """Return the script that reads the blocks."""
+    return f"<script>{_script()}</script>\n"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -17,16 +17,16 @@ from planarena import Run
 from planarena.errors import RunError
 from planarena.export import JoinedTrajectory, join_trajectories
 from planarena.records import read_rows, write_shard
-from planarena.report import render_report
-from planarena.report.embedding import Embedded, embed_trajectories
+from planarena.report import render_report, write_report
+from planarena.report.embedding import Embedded, embed_trajectories, prepare_fragment
 
 
 class Blocks:
     """Reads a page's blocks as its script does."""
 
-    def __init__(self, embedded: Embedded) -> None:
+    def __init__(self, embedded: Embedded, elements: list[str]) -> None:
         self.lines: dict[str, list[str]] = {}
-        for element in embedded.elements:
+        for element in elements:
             found = re.fullmatch(r'<script type="text/plain" id="([\w-]+)">(.*)</script>\n', element)
             assert found is not None
             text = zlib.decompress(b64decode(found[2]), wbits=-15).decode()
@@ -40,9 +40,14 @@ class Blocks:
         return lines, json.loads(lines[listed[2]])
 
 
+def _embed(run: Run, **limits: int) -> tuple[Embedded, list[str]]:
+    elements: list[str] = []
+    return embed_trajectories(run, elements.append, **limits), elements
+
+
 @pytest.fixture(scope="module")
 def blocks(built_run: Run) -> Blocks:
-    return Blocks(embed_trajectories(built_run))
+    return Blocks(*_embed(built_run))
 
 
 @pytest.fixture(scope="module")
@@ -140,23 +145,50 @@ def test_choices_and_outcomes_are_those_of_the_tables(built_run: Run, blocks: Bl
 
 
 def test_too_many_leave_an_even_sample_of_whole_scenarios_and_say_so(built_run: Run) -> None:
-    whole = embed_trajectories(built_run)
+    whole, elements = _embed(built_run)
     assert (whole.parts, whole.listed) == (16, whole.total)
-    size = sum(map(len, whole.elements))
+    size = sum(map(len, elements))
     for limit in (size * 3 // 4, size // 3):
-        some = embed_trajectories(built_run, limit)
-        assert sum(map(len, some.elements)) <= limit
+        some, fewer = _embed(built_run, most_characters=limit)
+        assert sum(map(len, fewer)) <= limit
         assert 0 < some.parts < 16
         assert some.total == whole.total
-        families = Blocks(some).families
+        families = Blocks(some, fewer).families
         assert some.listed == sum(len(listed[-1]) for _, listed in families)
         # Parts are dealt scenario by scenario, so each kept part is the same as before.
-        assert families == [pair for pair in Blocks(whole).families if pair[0] < some.parts]
+        assert families == [pair for pair in Blocks(whole, elements).families if pair[0] < some.parts]
         text = render_report(built_run, limit)
         assert f"A sample: {some.listed} of the {some.total} trajectories of this run" in text
     assert f"All {whole.total} trajectories" in render_report(built_run)
-    few = embed_trajectories(built_run, most_families=20)
+    few, _ = _embed(built_run, most_families=20)
     assert few.parts < 16
+
+
+def test_prepared_fragments_and_a_streamed_page_give_the_same_bytes(built_run: Run, tmp_path: Path) -> None:
+    text = render_report(built_run).encode()
+    assert (
+        built_run.path / "report.html"
+    ).read_bytes() == text  # written by a build, from its workers' fragments
+    for number, shard in enumerate(built_run.shards("trajectories")):
+        if number % 2 == 0:
+            prepare_fragment(built_run, shard, tmp_path / f"{shard.stem}.bin")
+
+    def prepared(shard: Path) -> Path | None:
+        path = tmp_path / f"{shard.stem}.bin"
+        return path if path.is_file() else None
+
+    page = tmp_path / "report.html"
+    write_report(built_run, page, prepared=prepared)
+    assert page.read_bytes() == text
+    before = page.stat().st_mtime_ns
+    write_report(built_run, page, prepared=prepared)
+    assert page.stat().st_mtime_ns == before
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    damaged = tmp_path / f"{built_run.shards('trajectories')[0].stem}.bin"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    with pytest.raises(RunError, match="no fragment"):
+        write_report(built_run, page, prepared=prepared)
+    assert page.read_bytes() == text
 
 
 def _copy(run: Run, root: Path) -> Path:
@@ -172,7 +204,7 @@ def test_long_values_are_cut_and_say_so(built_run: Run, tmp_path: Path) -> None:
     long = msgspec.json.encode({"text": "x" * 300_000}).decode()
     changed = [msgspec.structs.replace(row, result=long) if row.status == "ok" else row for row in rows]
     write_shard(root, "executions", path.stem, changed)
-    embedded = Blocks(embed_trajectories(Run.open(root)))
+    embedded = Blocks(*_embed(Run.open(root)))
     values = [line for lines in embedded.lines.values() for line in lines if "\0" in line]
     assert values
     for line in values:

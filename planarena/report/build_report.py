@@ -34,7 +34,7 @@ def render_report(
     """Return the report of a run as one HTML document; see `write_report`."""
     sink = StringIO()
     elements = StringIO()
-    embedded = embed_trajectories(run, elements.write, most_characters, most_families)
+    embedded = embed_trajectories(run, elements, most_characters, most_families)
     for piece in _frame(run, embedded):
         sink.write(elements.getvalue() if piece is None else piece)
     return sink.getvalue()
@@ -49,7 +49,7 @@ def write_report(
 ) -> None:
     """Write the report of a run; a file that would not change is left alone.
 
-    Memory holds a sixteenth of the page at a time, and none of it grows with the run.
+    Its memory does not grow with the run.
 
     Args:
         run: The run.
@@ -65,8 +65,8 @@ def write_report(
     elements = path.with_name(f".{path.name}.{os.getpid()}.elements.tmp")
     page = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with elements.open("w", encoding="utf-8") as sink:
-            embedded = embed_trajectories(run, sink.write, most_characters, most_families, prepared)
+        with elements.open("w", encoding="ascii") as sink:
+            embedded = embed_trajectories(run, sink, most_characters, most_families, prepared)
         with page.open("wb") as whole:
             for piece in _frame(run, embedded):
                 if piece is None:

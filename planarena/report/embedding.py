@@ -2,7 +2,7 @@
 
 The list that filters work on stands in blocks of its own, one line a family: number in the run, block, and what
 `planarena.report.fragments` says. The page stays below a limit however large the run is: where all parts together are
-too large, the last ones are left out. Only one part is held in memory at a time.
+too large, the last ones are left out. Memory holds one scenario's blocks at a time.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
+from planarena.errors import RunError
 from planarena.records import Run
 from planarena.report.families import ToolRecord, read_shard, read_tools
 from planarena.report.fragment_files import FragmentFile, write_fragment
@@ -59,7 +60,7 @@ def prepare_fragment(run: Run, shard: Path, target: Path, tools: dict[str, ToolR
 
 def embed_trajectories(
     run: Run,
-    write: Callable[[str], object],
+    sink: TextIO,
     most_characters: int = MOST_CHARACTERS,
     most_families: int = MOST_FAMILIES,
     prepared: Callable[[Path], Path | None] | None = None,
@@ -68,7 +69,7 @@ def embed_trajectories(
 
     Args:
         run: The run; read shard by shard.
-        write: Takes the elements as HTML that nothing executes: ids `list-PART` and `block-PART-NUMBER`.
+        sink: Takes the elements as HTML that nothing executes: ids `list-PART` and `block-PART-NUMBER`.
         most_characters: Of all elements together.
         most_families: On the page.
         prepared: Where the fragment of a shard is, if it was made before; the others are made now.
@@ -81,18 +82,24 @@ def embed_trajectories(
         files: list[FragmentFile] = []
         tools: dict[str, ToolRecord] | None = None
         for number, shard in enumerate(run.shards("trajectories")):
-            ready = prepared(shard) if prepared is not None else None
-            if ready is None:
+            found = _open(prepared(shard)) if prepared is not None else None
+            if found is None:
                 tools = read_tools(run) if tools is None else tools
-                ready = Path(folder) / f"{number}.bin"
-                prepare_fragment(run, shard, ready, tools)
-            files.append(FragmentFile(ready))
-        return _assemble(files, write, most_characters, most_families)
+                made = Path(folder) / f"{number}.bin"
+                prepare_fragment(run, shard, made, tools)
+                found = FragmentFile(made)
+            files.append(found)
+        return _assemble(files, sink, most_characters, most_families)
 
 
-def _assemble(
-    files: list[FragmentFile], write: Callable[[str], object], most_characters: int, most_families: int
-) -> Embedded:
+def _open(path: Path | None) -> FragmentFile | None:
+    try:
+        return None if path is None else FragmentFile(path)
+    except RunError:
+        return None  # damaged: it is made again
+
+
+def _assemble(files: list[FragmentFile], sink: TextIO, most_characters: int, most_families: int) -> Embedded:
     total = sum(file.trajectories for file in files)
     taken = listed = families = kept = 0
     for part in range(PARTS):
@@ -100,12 +107,13 @@ def _assemble(
         families += sum(file.families_of(place) for file, place, _ in members)
         if kept and families > most_families:
             break
-        made = list(_elements(part, members))
-        taken += sum(map(len, made))
+        start = sink.tell()
+        for element in _elements(part, members):
+            taken += sink.write(element)
         if kept and taken > most_characters:
+            sink.seek(start)
+            sink.truncate()
             break
-        for element in made:
-            write(element)
         listed += sum(file.trajectories_of(place) for file, place, _ in members)
         kept += 1
     return Embedded(kept, listed, total)

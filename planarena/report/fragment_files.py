@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,8 @@ __all__ = ["FragmentFile", "write_fragment"]
 
 # scenarios, families, trajectories; then for each part: size, families, trajectories
 _INDEX = 3 + 3 * PARTS
-_WIDTH = 8 * _INDEX
+_DIGEST = 16
+_WIDTH = _DIGEST + 8 * _INDEX
 
 
 def write_fragment(path: Path, fragment: Fragment) -> None:
@@ -29,7 +31,8 @@ def write_fragment(path: Path, fragment: Fragment) -> None:
     for part, data in zip(fragment.parts, parts, strict=True):
         index += [len(data), len(part.lines), part.trajectories]
     head = b"".join(number.to_bytes(8, "little") for number in index)
-    write_durably(path, b"".join((head, *parts)))
+    data = b"".join((head, *parts))
+    write_durably(path, blake2b(data, digest_size=_DIGEST).digest() + data)
 
 
 class FragmentFile:
@@ -46,14 +49,11 @@ class FragmentFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with path.open("rb") as handle:
-            head = handle.read(_WIDTH)
-        self._index = array(
-            "q", (int.from_bytes(head[at : at + 8], "little") for at in range(0, len(head), 8))
-        )
-        size = _WIDTH + sum(self._index[3::3])
-        if len(head) != _WIDTH or path.stat().st_size != size:
+        data = path.read_bytes()
+        if blake2b(memoryview(data)[_DIGEST:], digest_size=_DIGEST).digest() != data[:_DIGEST]:
             raise RunError("is no fragment of a report", where=str(path), fix="delete it and build again")
+        places = range(_DIGEST, _WIDTH, 8)
+        self._index = array("q", (int.from_bytes(data[at : at + 8], "little") for at in places))
 
     @property
     def scenarios(self) -> int:

@@ -7,6 +7,7 @@ import re
 import shutil
 import zlib
 from base64 import b64decode
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,9 @@ class Blocks:
 
 
 def _embed(run: Run, **limits: int) -> tuple[Embedded, list[str]]:
-    elements: list[str] = []
-    return embed_trajectories(run, elements.append, **limits), elements
+    sink = StringIO()
+    embedded = embed_trajectories(run, sink, **limits)
+    return embedded, sink.getvalue().splitlines(keepends=True)
 
 
 @pytest.fixture(scope="module")
@@ -186,8 +188,8 @@ def test_prepared_fragments_and_a_streamed_page_give_the_same_bytes(built_run: R
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
     damaged = tmp_path / f"{built_run.shards('trajectories')[0].stem}.bin"
     damaged.write_bytes(damaged.read_bytes()[:-1])
-    with pytest.raises(RunError, match="no fragment"):
-        write_report(built_run, page, prepared=prepared)
+    page.unlink()
+    write_report(built_run, page, prepared=prepared)  # the damaged one is made again
     assert page.read_bytes() == text
 
 

@@ -48,6 +48,7 @@ ALONE = {
     "clinic": ("cb44bcf5a1ebf1c9", "c301ed17f1eb8c99"),
     "boards": ("aaa918a49a00313d", "90a8d0434c3c9a29"),
     "inventory": ("bece109ea0df0424", "731228e14aa7fb48"),
+    "hr": ("44bb68f3b3f247a5", "7d590a78d1033317"),
 }
 
 

@@ -33,6 +33,7 @@ DOMAINS: dict[str, str] = {
     "clinic": "Clinic",
     "boards": "Boards",
     "inventory": "Inventory",
+    "hr": "Hr",
 }
 
 

@@ -15,7 +15,7 @@ from planarena.environments.sources import split_source
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
 from planarena.records.canonical import content_id
-from planarena.tools import read_tool_list
+from planarena.tools import Tool, read_tool_list
 
 __all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for"]
 
@@ -70,12 +70,11 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
 def _draw_tools(
     available: Mapping[str, Operation], offered: Mapping[str, Sequence[Offer]], size: int, rng: Random
 ) -> set[str]:
-    """Draw tools so that every need of a drawn tool has a producer among them."""
-    producers: dict[str, list[str]] = {}
-    for name, entries in offered.items():
-        for semantic in {entry.semantic for entry in entries}:
-            producers.setdefault(semantic, []).append(name)
-    names = list(available)
+    """Draw tools so that every need of a drawn tool has a producer among them that can be reached without it."""
+    gives = {name: {entry.semantic for entry in entries} for name, entries in offered.items()}
+    needs = {name: _hidden_needs(operation.tool) for name, operation in available.items()}
+    ranks = _ranks(needs, gives)
+    names = [name for name in available if name in ranks]
     rng.shuffle(names)
     drawn: set[str] = set()
     for name in names:
@@ -87,14 +86,34 @@ def _draw_tools(
             if tool in drawn:
                 continue
             drawn.add(tool)
-            for argument in available[tool].tool.required:
-                schema = available[tool].tool.parameters[argument]
-                if not schema.get("x-hidden"):
-                    continue
-                makers = [maker for maker in producers.get(schema.get("x-semantic", ""), ()) if maker != tool]
-                if makers and not any(maker in drawn for maker in makers):
+            for semantic in needs[tool]:
+                # Only what ranks lower: of two tools that need each other's results neither could ever start.
+                makers = [one for one in ranks if ranks[one] < ranks[tool] and semantic in gives.get(one, ())]
+                if not any(maker in drawn for maker in makers):
                     queue.append(makers[rng.randrange(len(makers))])
     return drawn
+
+
+def _hidden_needs(tool: Tool) -> tuple[str, ...]:
+    schemas = (tool.parameters[name] for name in tool.required)
+    return tuple(dict.fromkeys(schema.get("x-semantic", "") for schema in schemas if schema.get("x-hidden")))
+
+
+def _ranks(needs: Mapping[str, Sequence[str]], gives: Mapping[str, set[str]]) -> dict[str, int]:
+    """Return for each tool how many others must come before it at least: 0 where it needs nothing hidden.
+
+    Tools whose needs nothing gives are left out.
+    """
+    ranks: dict[str, int] = {}
+    known: set[str] = set()
+    rank = 0
+    while True:
+        fresh = [name for name in needs if name not in ranks and known.issuperset(needs[name])]
+        if not fresh:
+            return ranks
+        ranks.update(dict.fromkeys(fresh, rank))
+        known.update(*(gives.get(name, ()) for name in fresh))
+        rank += 1
 
 
 def _draw_domains(config: BuildConfig, number: int) -> tuple[str, ...]:

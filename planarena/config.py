@@ -14,9 +14,11 @@ from planarena.errors import ConfigError
 __all__ = [
     "PRESETS",
     "BuildConfig",
+    "CallsConfig",
     "CompositionConfig",
     "ContrastConfig",
     "ExecutionConfig",
+    "ModelsConfig",
     "QuotaConfig",
     "SplitConfig",
     "load_config",
@@ -143,6 +145,82 @@ class SplitConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
+class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which models write and propose (paper 000 sections 3.1 and 3.3; paper 001 section 4.1); none: all is offline.
+
+    Attributes:
+        proposers: Names as `planarena.llm.read_model` takes them. The tasks' words are shared out among them;
+            each proposes a complete trajectory of every task.
+        judge: The model that scores relevance at decision points; empty: the offline measure.
+        queries: Queries inferred per task, of which the best is kept [ours].
+        candidates: Choices proposed per decision point; 0 asks for none [ours].
+        trajectories: Whether complete trajectories are asked for.
+        rationales: Whether a reference rationale per step is asked for.
+        temperature: Of all but the judge; None leaves it to the model.
+        max_tokens: Most tokens of one answer [ours].
+    """
+
+    proposers: tuple[str, ...] = ()
+    judge: str = ""
+    queries: int = 3
+    candidates: int = 2
+    trajectories: bool = True
+    rationales: bool = True
+    temperature: float | None = None
+    max_tokens: int = 4096
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.queries <= 16, "models.queries", self.queries, "a number from 1 to 16")
+        _require(0 <= self.candidates <= 8, "models.candidates", self.candidates, "a number from 0 to 8")
+        _require(self.max_tokens >= 16, "models.max_tokens", self.max_tokens, "a number of at least 16")
+        distinct = len(set(self.proposers)) == len(self.proposers)
+        _require(distinct, "models.proposers", list(self.proposers), "each model once")
+
+    @property
+    def active(self) -> bool:
+        """Whether any model takes part."""
+        return bool(self.proposers or self.judge)
+
+
+class CallsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How models are called; the budgets hold over all commands that worked on the run.
+
+    Attributes:
+        budget_usd: Most US dollars; needs the models' prices.
+        budget_tokens: Most tokens, prompts and answers.
+        budget_calls: Most answers paid for.
+        concurrency: Most requests in flight per model.
+        requests_per_minute: Per model; 0 sets no limit.
+        tokens_per_minute: Per model; 0 sets no limit.
+        timeout: Seconds for one attempt.
+        attempts: Attempts at one request.
+        price: USD per million prompt and answer tokens, for models whose price is not known.
+    """
+
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    budget_calls: int | None = None
+    concurrency: int = 32
+    requests_per_minute: float = 0.0
+    tokens_per_minute: float = 0.0
+    timeout: float = 120.0
+    attempts: int = 6
+    price: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        limits = ("budget_usd", "budget_tokens", "budget_calls", "requests_per_minute", "tokens_per_minute")
+        for name in limits:
+            value = getattr(self, name)
+            _require(
+                value is None or 0 <= value < float("inf"), f"execution.calls.{name}", value, "a number >= 0"
+            )
+        _require(1 <= self.concurrency <= 4096, "execution.calls.concurrency", self.concurrency, "1 to 4096")
+        _require(
+            1 <= self.attempts <= 100, "execution.calls.attempts", self.attempts, "a number from 1 to 100"
+        )
+        _require(0 < self.timeout < float("inf"), "execution.calls.timeout", self.timeout, "seconds above 0")
+
+
 class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a build runs; nothing here changes what it makes.
 
@@ -150,8 +228,9 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         workers: Worker processes; 0 takes one per core.
         extend: Go on with a finished run up to a higher `trajectories`.
         fresh: Throw an earlier run in the same folder away.
-        retry_failed: Try quarantined scenarios again.
+        retry_failed: Try quarantined scenarios and failed requests to models again.
         max_error_rate: The share of quarantined scenarios above which the run counts as failed.
+        calls: How models are called.
     """
 
     workers: int = 0
@@ -159,6 +238,7 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fresh: bool = False
     retry_failed: bool = False
     max_error_rate: float = 0.02
+    calls: CallsConfig = msgspec.field(default_factory=CallsConfig)
 
     def __post_init__(self) -> None:
         _require(0 <= self.workers <= 1024, "execution.workers", self.workers, "a number from 0 to 1024")
@@ -212,6 +292,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         contrast: Wrong choices and where they lead.
         split: How scenarios are split.
         quotas: Whether the draw is balanced over vendors.
+        models: Which models write and propose.
         execution: How the build runs.
     """
 
@@ -225,6 +306,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contrast: ContrastConfig = msgspec.field(default_factory=ContrastConfig)
     split: SplitConfig = msgspec.field(default_factory=SplitConfig)
     quotas: QuotaConfig = msgspec.field(default_factory=QuotaConfig)
+    models: ModelsConfig = msgspec.field(default_factory=ModelsConfig)
     execution: ExecutionConfig = msgspec.field(default_factory=ExecutionConfig)
 
     def __post_init__(self) -> None:
@@ -241,8 +323,14 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def identity(self) -> dict[str, Any]:
         """Return what makes two runs the same work: all but the folder, the size and the way of running."""
+        fields = self.stated()
+        del fields["trajectories"]
+        return fields
+
+    def stated(self) -> dict[str, Any]:
+        """Return what `run.json` says: all but the folder and the way of running; of models only where there are any."""
         fields: dict[str, Any] = msgspec.to_builtins(self)
-        for name in ("out", "trajectories", "execution"):
+        for name in ("out", "execution", *(() if self.models.active else ("models",))):
             del fields[name]
         return fields
 

@@ -10,6 +10,7 @@ from planarena.generate.clauses import StepWords, Voice
 __all__ = [
     "write_failure",
     "write_plan",
+    "write_plan_line",
     "write_response",
     "write_step_plan",
     "write_step_plans",
@@ -35,19 +36,26 @@ def write_plan(
     for step in steps:
         template = step.wording.plan[rng.randrange(len(step.wording.plan))]
         line = step.clause(template, Voice(steps, rng.randrange(1000))).text
-        uses = sorted({source + 1 for source, _ in step.bound.values()})
-        after = sorted({earlier + 1 for earlier, later, _ in order_edges if later == step.number} - set(uses))
-        beside = [
-            other + 1
-            for other in range(len(steps))
-            if groups[other] == groups[step.number] and other != step.number
-        ]
-        notes = [f"uses {_numbers(uses)}"] if uses else []
-        notes += [f"after {_numbers(after)}"] if after else []
-        notes += [f"together with {_numbers(beside)}"] if beside else []
-        note = f" ({'; '.join(notes)})" if notes else ""
-        lines.append(f"{step.number + 1}. {line[0].upper()}{line[1:]}{note}.")
+        lines.append(write_plan_line(steps, order_edges, groups, step.number, line))
     return "\n".join(lines)
+
+
+def write_plan_line(
+    steps: list[StepWords],
+    order_edges: Sequence[tuple[int, int, str]],
+    groups: Sequence[int],
+    number: int,
+    line: str,
+) -> str:
+    """Number a line of plan and add what its step uses, what it follows and what runs beside it."""
+    uses = sorted({source + 1 for source, _ in steps[number].bound.values()})
+    after = sorted({earlier + 1 for earlier, later, _ in order_edges if later == number} - set(uses))
+    beside = [other + 1 for other in range(len(steps)) if groups[other] == groups[number] and other != number]
+    notes = [f"uses {_numbers(uses)}"] if uses else []
+    notes += [f"after {_numbers(after)}"] if after else []
+    notes += [f"together with {_numbers(beside)}"] if beside else []
+    note = f" ({'; '.join(notes)})" if notes else ""
+    return f"{number + 1}. {line[0].upper()}{line[1:]}{note}."
 
 
 def _numbers(numbers: Sequence[int]) -> str:

@@ -1,11 +1,11 @@
-"""Collecting typed values from results: which values of which semantic type an agent has seen."""
+"""Collecting typed values from results: which an agent has seen of which semantic type, and which no user sees."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["semantic_values"]
+__all__ = ["hidden_values", "semantic_values"]
 
 
 def semantic_values(schema: Any, value: Any) -> Iterator[tuple[str, Any]]:
@@ -28,3 +28,19 @@ def semantic_values(schema: Any, value: Any) -> Iterator[tuple[str, Any]]:
             stack.extend((inner_schema, inner) for inner in item)
         elif "x-semantic" in part and isinstance(item, str | int | float) and not isinstance(item, bool):
             yield part["x-semantic"], item
+
+
+def hidden_values(schema: Any, value: Any) -> Iterator[str]:
+    """Yield every text of a value that its schema marks as hidden from users, such as an id."""
+    stack = [(schema, value)]
+    while stack:
+        part, item = stack.pop()
+        if not isinstance(part, dict):
+            continue
+        if isinstance(item, dict):
+            properties = part.get("properties", {})
+            stack.extend((properties[key], inner) for key, inner in item.items() if key in properties)
+        elif isinstance(item, list):
+            stack.extend((part.get("items"), inner) for inner in item)
+        elif part.get("x-hidden") and isinstance(item, str) and len(item) > 2:
+            yield item

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -51,9 +52,13 @@ class SyncGateway:
         self.gateway = Gateway(models, fallbacks=fallbacks, budget=budget, spent=spent, cache=cache)
         self._thread.start()
 
+    def submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Start a coroutine in the gateway's loop; its result is the future's."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine in the gateway's loop and wait for it; Ctrl-C cancels it first."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self.submit(work)
         try:
             return future.result()
         except BaseException:

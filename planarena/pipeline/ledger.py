@@ -6,7 +6,7 @@ Only the parent writes it, one transaction per finished chunk; a shard counts on
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,9 @@ CREATE TABLE IF NOT EXISTS attempts (
 CREATE TABLE IF NOT EXISTS llm_calls (
     call_id TEXT PRIMARY KEY, model TEXT NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     usd REAL);
+CREATE TABLE IF NOT EXISTS llm_failures (
+    chunk INTEGER NOT NULL, scenario INTEGER NOT NULL, item INTEGER NOT NULL, part TEXT NOT NULL, model TEXT NOT NULL,
+    error TEXT NOT NULL, detail TEXT NOT NULL);
 """
 
 
@@ -116,6 +119,7 @@ class Ledger:
         rows = self._db.execute("SELECT shards FROM chunks WHERE chunk >= ?", (chunk,)).fetchall()
         self._db.execute("DELETE FROM chunks WHERE chunk >= ?", (chunk,))
         self._db.execute("DELETE FROM quarantine WHERE chunk >= ?", (chunk,))
+        self._db.execute("DELETE FROM llm_failures WHERE chunk >= ?", (chunk,))
         return [
             shard.path
             for (blob,) in rows
@@ -144,3 +148,27 @@ class Ledger:
         return list(
             self._db.execute("SELECT scenario, chunk, phase, error, detail FROM quarantine ORDER BY scenario")
         )
+
+    def add_calls(self, rows: Iterable[tuple[str, str, int, int, float | None]]) -> None:
+        """Record answers paid for, `(call_id, model, prompt_tokens, completion_tokens, usd)`."""
+        self._db.executemany("INSERT OR IGNORE INTO llm_calls VALUES (?, ?, ?, ?, ?)", rows)
+
+    def paid(self) -> tuple[int, int, float]:
+        """Return the calls, tokens and USD that all commands on this run paid for."""
+        row = self._db.execute(
+            "SELECT COUNT(*), COALESCE(SUM(prompt_tokens + completion_tokens), 0), COALESCE(SUM(usd), 0.0) FROM llm_calls"
+        ).fetchone()
+        return int(row[0]), int(row[1]), float(row[2])
+
+    def set_failures(self, chunk: int, rows: Iterable[tuple[int, int, str, str, str, str]]) -> None:
+        """Record a chunk's requests to models that gave nothing of use: `(scenario, item, part, model, error, detail)`."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.execute("DELETE FROM llm_failures WHERE chunk = ?", (chunk,))
+        self._db.executemany(
+            "INSERT INTO llm_failures VALUES (?, ?, ?, ?, ?, ?, ?)", [(chunk, *row) for row in rows]
+        )
+        self._db.execute("COMMIT")
+
+    def failures(self) -> list[tuple[int, int, int, str, str, str, str]]:
+        """Return `(chunk, scenario, item, part, model, error, detail)` of every request that gave nothing, in order."""
+        return list(self._db.execute("SELECT * FROM llm_failures ORDER BY chunk, scenario, item, part, model"))

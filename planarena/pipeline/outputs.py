@@ -39,8 +39,6 @@ def write_outputs(
     """
     import pyarrow
 
-    fields = msgspec.to_builtins(config)
-    del fields["execution"], fields["out"]
     info = {
         "format_version": FORMAT_VERSION,
         "kind": "build",
@@ -49,7 +47,7 @@ def write_outputs(
             "python": ".".join(platform.python_version_tuple()[:2]),
             "pyarrow": pyarrow.__version__,
         },
-        "config": fields,
+        "config": config.stated(),
         "seed": config.seed,
         "stop_reason": stop_reason,
         "counts": _grouped(counts) | {"distinct_masked_shapes": shapes},

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from planarena.episodes import Goal
+from planarena.generate.model_records import Written
 from planarena.records.shards import write_durably
 from planarena.tasks.atoms import Atom
 
@@ -22,6 +23,7 @@ __all__ = [
     "ExecutedScenario",
     "Language",
     "LanguageChunk",
+    "ModelChunk",
     "NoCall",
     "Quarantined",
     "ScenarioEdge",
@@ -166,6 +168,8 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
         mutation: How it was made; empty for a ready step of the task.
         attempt: Its execution, or None.
         beside: (tool, arguments) of a second call of the same turn, or None.
+        scorer: What scored the relevance; empty for the offline measure.
+        model: The model that proposed it; empty for a mutation.
     """
 
     tool: str
@@ -175,6 +179,8 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
     mutation: str
     attempt: Attempt | None
     beside: tuple[str, dict[str, Any]] | None = None
+    scorer: str = ""
+    model: str = ""
 
 
 class Contrastive(msgspec.Struct, frozen=True, array_like=True):
@@ -186,6 +192,7 @@ class Contrastive(msgspec.Struct, frozen=True, array_like=True):
         attempts: The calls after the common prefix.
         step_plans: One line for each of them.
         response: What the agent would answer.
+        call_id: The call of the model that proposed it; empty for a mutation.
     """
 
     diverge_step: int
@@ -193,6 +200,7 @@ class Contrastive(msgspec.Struct, frozen=True, array_like=True):
     attempts: tuple[Attempt, ...]
     step_plans: tuple[str, ...]
     response: str
+    call_id: str = ""
 
 
 class Contrast(msgspec.Struct, frozen=True, array_like=True):
@@ -216,6 +224,7 @@ class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
         register: The manner of speaking.
         turn_of: The user's turn of each step.
         turn_responses: The answers to all turns but the last.
+        written: What models gave for it, or None; the words above are then theirs where they passed.
     """
 
     turns: tuple[str, ...]
@@ -228,6 +237,14 @@ class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
     register: str = "plain"
     turn_of: tuple[int, ...] = ()
     turn_responses: tuple[str, ...] = ()
+    written: Written | None = None
+
+
+class ModelChunk(msgspec.Struct, frozen=True, array_like=True):
+    """The product of the models' phase: what they gave for the tasks of a chunk that are kept."""
+
+    chunk: int
+    items: tuple[Written, ...]
 
 
 class NoCall(msgspec.Struct, frozen=True, array_like=True):

@@ -44,13 +44,31 @@ def build(
     workers: Annotated[
         int | None, typer.Option("--workers", metavar="N", help="Worker processes; 0: one per core.")
     ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model", metavar="ID", help="A model that writes and proposes; several times for several."
+        ),
+    ] = None,
+    judge: Annotated[
+        str, typer.Option("--judge-model", metavar="ID", help="The model that scores relevance.")
+    ] = "",
+    budget_usd: Annotated[
+        float | None, typer.Option("--budget-usd", metavar="X", help="Most US dollars for models.")
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option("--budget-tokens", metavar="N", help="Most tokens, prompts and answers.")
+    ] = None,
+    budget_calls: Annotated[
+        int | None, typer.Option("--budget-calls", metavar="N", help="Most calls to models.")
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of everything random.")] = None,
     extend: Annotated[
         bool, typer.Option("--extend", help="Go on with a finished run up to more trajectories.")
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Throw an earlier run in RUN away.")] = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try quarantined scenarios again.")
+        bool, typer.Option("--retry-failed", help="Try what failed again: scenarios, and requests to models.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
@@ -78,11 +96,17 @@ def build(
             "seed": seed,
             "composition": {"max_actions": max_actions, "max_depth": max_depth},
             "contrast": {"candidates": negatives},
+            "models": {"proposers": models or None, "judge": judge or None},
             "execution": {
                 "workers": workers,
                 "extend": extend or None,
                 "fresh": fresh or None,
                 "retry_failed": retry_failed or None,
+                "calls": {
+                    "budget_usd": budget_usd,
+                    "budget_tokens": budget_tokens,
+                    "budget_calls": budget_calls,
+                },
             },
         },
     )
@@ -167,7 +191,7 @@ def _print_plan(plan: DryRun, as_json: bool) -> None:
     if as_json:
         import json
 
-        typer.echo(json.dumps(plan._asdict()))
+        typer.echo(json.dumps(plan._asdict() | {"phases": [phase._asdict() for phase in plan.phases]}))
         return
     if not plan.tools:
         typer.echo(
@@ -178,8 +202,24 @@ def _print_plan(plan: DryRun, as_json: bool) -> None:
     typer.echo(
         f"would take {plan.tools} tools of {', '.join(plan.domains)},\n"
         f"draw about {plan.expected_scenarios} scenarios in {plan.expected_chunks} chunks\n"
-        f"for {plan.wanted} gold trajectories, with {plan.llm_calls} calls to models (the offline generator writes the words)"
+        f"for {plan.wanted} gold trajectories, with {plan.llm_calls} calls to models"
+        + ("" if plan.phases else " (the offline generator writes the words)")
     )
+    if not plan.phases:
+        return
+    typer.echo(f"  {'part':<12}{'calls':>10}{'tokens in':>14}{'tokens out':>14}{'USD':>12}")
+    for part, calls, asked, answered, usd in plan.phases:
+        typer.echo(f"  {part:<12}{calls:>10,}{asked:>14,}{answered:>14,}{_dollars(usd):>12}")
+    costs = [phase.usd for phase in plan.phases]
+    usd = None if None in costs else sum(cost or 0.0 for cost in costs)
+    asked = sum(phase.prompt_tokens for phase in plan.phases)
+    answered = sum(phase.completion_tokens for phase in plan.phases)
+    typer.echo(f"  {'in all':<12}{plan.llm_calls:>10,}{asked:>14,}{answered:>14,}{_dollars(usd):>12}")
+    typer.echo("answers in the cache are free; repairs and retries come on top")
+
+
+def _dollars(usd: float | None) -> str:
+    return "unknown" if usd is None else f"{usd:,.2f}"
 
 
 def _print_result(run: Run, seconds: float, as_json: bool) -> None:
@@ -208,6 +248,11 @@ def _print_result(run: Run, seconds: float, as_json: bool) -> None:
     extra = f"{counts.get('contrastive', 0)} trajectories, {counts.get('decision_points', 0)} decision points"
     typer.echo(f"  contrast      {extra}, {counts.get('no_call', 0)} requests without a call")
     typer.echo(f"  executions    {kinds}")
+    if asked := counts.get("llm_requests"):
+        failed = sum(counts.get("llm_failures", {}).values())
+        usd = info["cost"]["usd"]
+        cost = f"{info['cost']['tokens']:,} tokens, {'cost unknown' if usd is None else f'{usd:.2f} USD'}"
+        typer.echo(f"  models        {asked} requests, {failed} without use; {cost}")
     typer.echo(f"  tables        {run.path}/tables/")
     typer.echo(f"  card          {run.path}/README.md")
     typer.echo(f"  report        {run.path}/report.html")

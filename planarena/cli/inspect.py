@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
     from planarena.export.trajectories import Action, JoinedTrajectory
+    from planarena.pipeline.ledger import Ledger
     from planarena.records.run import Run
 
 __all__ = ["inspect"]
 
-QUARANTINE = "quarantine"
+QUARANTINE, MODELS = "quarantine", "models"
 # Characters of a JSON value that the tree shows; --json gives all.
 _LONGEST_VALUE = 600
 
@@ -33,7 +35,9 @@ def inspect(
     discarded: Annotated[
         str | None,
         typer.Option(
-            "--discarded", metavar="REASON", help="List discards of a stage or reason; quarantine, or all."
+            "--discarded",
+            metavar="REASON",
+            help="List discards of a stage or reason; quarantine, models, or all.",
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Most rows to list.")] = 20,
@@ -49,6 +53,9 @@ def inspect(
     if discarded == QUARANTINE:
         found = _quarantined(opened)
         _print_rows(found[:limit], len(found), ("scenario", "phase", "error", "detail"), as_json)
+    elif discarded == MODELS:
+        found = _failed_requests(opened)
+        _print_rows(found[:limit], len(found), ("part", "model", "error", "detail"), as_json)
     elif discarded is not None:
         rows, total = _discards(opened, discarded, limit)
         _print_rows(rows, total, ("stage", "reason", "expression", "detail"), as_json)
@@ -257,6 +264,27 @@ def _discards(run: Run, wanted: str, limit: int) -> tuple[list[dict[str, Any]], 
 
 def _quarantined(run: Run) -> list[dict[str, Any]]:
     """Return the scenarios that failed unexpectedly; details are in the ledger, which a copied run may lack."""
+    found = _in_ledger(run, lambda ledger: ledger.quarantined())
+    if found is None:
+        return [
+            {**entry, "phase": "", "detail": "the ledger is not here"}
+            for entry in run.info.get("quarantined", [])
+        ]
+    return [
+        {"scenario": scenario, "chunk": chunk, "phase": phase, "error": error, "detail": detail}
+        for scenario, chunk, phase, error, detail in found
+    ]
+
+
+def _failed_requests(run: Run) -> list[dict[str, Any]]:
+    """Return the requests to models that gave nothing of use."""
+    names = ("chunk", "scenario", "item", "part", "model", "error", "detail")
+    found = _in_ledger(run, lambda ledger: ledger.failures()) or []
+    return [dict(zip(names, row, strict=True)) for row in found]
+
+
+def _in_ledger(run: Run, read: Callable[[Ledger], list[Any]]) -> list[Any] | None:
+    """Read something in the ledger; None without one."""
     import sqlite3
 
     from planarena.errors import RunError
@@ -264,24 +292,17 @@ def _quarantined(run: Run) -> list[dict[str, Any]]:
 
     path = run.path / "ledger.sqlite"
     if not path.is_file():
-        return [
-            {**entry, "phase": "", "detail": "the ledger is not here"}
-            for entry in run.info.get("quarantined", [])
-        ]
+        return None
     try:
         ledger = Ledger(path)
         try:
-            found = ledger.quarantined()
+            return read(ledger)
         finally:
             ledger.close()
     except sqlite3.OperationalError as error:
         raise RunError(
             f"the ledger cannot be read: {error}", where=str(path), fix="wait for the build that runs here"
         ) from error
-    return [
-        {"scenario": scenario, "chunk": chunk, "phase": phase, "error": error, "detail": detail}
-        for scenario, chunk, phase, error, detail in found
-    ]
 
 
 def _print_rows(rows: list[dict[str, Any]], total: int, columns: tuple[str, ...], as_json: bool) -> None:

@@ -45,6 +45,7 @@ _TABLES = {
     "atomic_tasks": "the single calls that composition starts from",
     "discards": "what did not become a trajectory, and why",
     "decision_points": "right and wrong choices at a step",
+    "proposals": "what models proposed, and what became of it",
     "audits": "what people judged",
     "labels": "labels derived from audits",
 }

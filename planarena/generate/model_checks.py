@@ -36,8 +36,8 @@ __all__ = [
     "check_written_query",
 ]
 
-# Most characters [ours].
-_QUERY, _LINE, _RESPONSE, _RATIONALE, _ARGUMENTS = 1500, 300, 4000, 1500, 8192
+# Most characters; of a query and an answer, besides twice what they have to state [ours].
+_QUERY, _LINE, _RESPONSE, _RATIONALE, _ARGUMENTS = 1500, 400, 1500, 2000, 8192
 # A long text of a result may be told in other words; then so many of its own must be there [ours].
 _LONG, _OWN_WORDS = 80, 0.5
 
@@ -58,7 +58,8 @@ def check_written_query(brief: TaskBrief, turns: Sequence[str]) -> tuple[list[st
     """
     if len(turns) != len(brief.turns):
         raise TextFaultError("wrong_messages", f"{len(turns)} messages instead of {len(brief.turns)}")
-    texts = [check_text(turn, f"message {n}", _QUERY, lines=True) for n, turn in enumerate(turns, 1)]
+    most = _QUERY + 2 * sum(map(len, brief.turns))
+    texts = [check_text(turn, f"message {n}", most, lines=True) for n, turn in enumerate(turns, 1)]
     whole = " ".join(texts)
     literal = {part for step in brief.steps for part in _literal_texts(step)}
     refuse_values(
@@ -214,7 +215,10 @@ def check_responses(brief: TaskBrief, turns: Sequence[str], answers: Sequence[st
         known += list(_spoken({"properties": step.operation.tool.parameters}, step.arguments))
     texts = []
     for number, answer in enumerate(answers):
-        text = check_text(answer, f"answer {number + 1}", _RESPONSE, lines=True)
+        told = sum(
+            len(ways[0]) for reported in brief.reported[number] for _, ways in brief.to_report(reported)
+        )
+        text = check_text(answer, f"answer {number + 1}", _RESPONSE + 2 * told, lines=True)
         refuse_values(text, hidden, "hidden_value", f"answer {number + 1}")
         for reported in brief.reported[number]:
             for pointer, ways in brief.to_report(reported):

@@ -122,3 +122,8 @@ class Written(msgspec.Struct, frozen=True, array_like=True):
     def call_of(self, part: str) -> str:
         """Return the id of the call whose answer was kept for a part; empty when none was."""
         return next((one.call_id for one in self.proposals if one.part == part and one.verdict == KEPT), "")
+
+    @property
+    def wrote(self) -> bool:
+        """Whether words of the gold trajectory are a model's."""
+        return bool(self.turns or self.plan or self.responses)

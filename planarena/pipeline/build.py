@@ -6,19 +6,27 @@ import errno
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import group_of, operations_of
 from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
 from planarena.pipeline.finish import tool_row
 from planarena.pipeline.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
-from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, fragment_path, phase_keys
+from planarena.pipeline.jobs import (
+    FinishReply,
+    Job,
+    PhaseKeys,
+    ProduceReply,
+    forget_work,
+    fragment_path,
+    phase_keys,
+)
 from planarena.pipeline.ledger import FinishedChunk, Ledger
 from planarena.pipeline.outputs import write_outputs
-from planarena.pipeline.pool import JobFailed, Pool
+from planarena.pipeline.pool import JobFailed, Pool, Reply
 from planarena.pipeline.quotas import Quotas, find_lots
 from planarena.pipeline.scenarios import domains_of
 from planarena.quality import Balance, Chooser, ItemKeys
@@ -26,6 +34,10 @@ from planarena.records.canonical import content_id
 from planarena.records.run import Run
 from planarena.records.shards import write_shard
 from planarena.records.tables import FORMAT_VERSION
+
+if TYPE_CHECKING:
+    from planarena.pipeline.model_estimate import PhaseEstimate
+    from planarena.pipeline.model_phase import ModelPhase
 
 __all__ = ["DryRun", "Progress", "build", "plan_build"]
 
@@ -49,6 +61,7 @@ class DryRun(NamedTuple):
         tools: Number of tools; 0 under quotas, where descriptions are read as they are needed.
         expected_scenarios: About how many scenarios it would draw.
         llm_calls: Calls to models; 0 for the offline generator.
+        phases: What models would be asked, part by part.
     """
 
     domains: tuple[str, ...]
@@ -57,6 +70,7 @@ class DryRun(NamedTuple):
     expected_scenarios: int
     expected_chunks: int
     llm_calls: int
+    phases: tuple[PhaseEstimate, ...] = ()
 
 
 def plan_build(config: BuildConfig) -> DryRun:
@@ -73,7 +87,17 @@ def plan_build(config: BuildConfig) -> DryRun:
     scenarios = -(-config.trajectories * 5 // (config.composition.per_scenario * 4))
     if config.scenarios:
         scenarios = min(scenarios, config.scenarios)
-    return DryRun(domains, tools, config.trajectories, scenarios, -(-scenarios // config.chunk_scenarios), 0)
+    phases = _plan_models(config)
+    calls, chunks = sum(phase.calls for phase in phases), -(-scenarios // config.chunk_scenarios)
+    return DryRun(domains, tools, config.trajectories, scenarios, chunks, calls, phases)
+
+
+def _plan_models(config: BuildConfig) -> tuple[PhaseEstimate, ...]:
+    if not config.models.active:
+        return ()
+    from planarena.pipeline.model_estimate import estimate_models
+
+    return tuple(estimate_models(config))
 
 
 def _plan_quotas(config: BuildConfig) -> DryRun:
@@ -82,7 +106,9 @@ def _plan_quotas(config: BuildConfig) -> DryRun:
     scenarios = -(-config.trajectories * len(config.quotas.tasks) // sum(config.quotas.tasks))
     if config.scenarios:
         scenarios = min(scenarios, config.scenarios)
-    return DryRun(vendors, 0, config.trajectories, scenarios, -(-scenarios // 8), 0)
+    phases = _plan_models(config)
+    calls = sum(phase.calls for phase in phases)
+    return DryRun(vendors, 0, config.trajectories, scenarios, -(-scenarios // 8), calls, phases)
 
 
 def _check_domains(config: BuildConfig) -> tuple[str, ...]:
@@ -131,6 +157,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         with locked(root):
             if config.execution.fresh:
                 clear(root)
+                forget_work(root)
             ledger = Ledger(root / LEDGER)
             try:
                 return _Build(config, keys, root, ledger, progress, quotas).run()
@@ -173,17 +200,25 @@ class _Build:
         self.submitted = 0  # the next to be produced
         self.finished = 0
         self.barren = 0
-        self.pending: dict[int, tuple[str, ProduceReply]] = {}
+        self.pending: dict[int, tuple[str, Job, ProduceReply]] = {}
+        self.again: set[int] = set()
+        self.ask_again: set[int] = set()
+        self.models: ModelPhase | None = None
 
     def run(self) -> Run:
         """Do it."""
         self._check_identity()
         self._write_tools()
         self._resume()
+        if self.keys.models:
+            # Imported here: a build without models need not load what asks them.
+            from planarena.pipeline.model_phase import ModelPhase
+
+            self.models = ModelPhase(self.config, self.keys, self.root, self.ledger)
         pool = Pool(self.workers, self.root, self.config, self.keys)
         try:
             self._submit(pool)
-            for job, reply in pool.replies():
+            for job, reply in self._replies(pool):
                 if isinstance(reply, JobFailed):
                     self._fail(job, reply)
                 elif isinstance(reply, ProduceReply):
@@ -198,6 +233,8 @@ class _Build:
             self._embed(pool)
         finally:
             pool.close()
+            if self.models is not None:
+                self.models.close()
         self._drop_rest()
         counts: Counter[str] = Counter()
         for part in self.ledger.counts():
@@ -214,6 +251,7 @@ class _Build:
         )
         self.ledger.put("complete", True)
         self._check_error_rate(len(quarantined), counts["scenarios"])
+        self._check_failures(counts)
         return Run.open(self.root)
 
     # -- identity ------------------------------------------------------------------------------
@@ -272,9 +310,10 @@ class _Build:
 
     def _resume(self) -> None:
         """Take over the finished chunks whose inputs, decision and files are as they would be now."""
-        again = set()
         if self.config.execution.retry_failed:
-            again = {chunk for _, chunk, _, _, _ in self.ledger.quarantined()}
+            self.again = {chunk for _, chunk, _, _, _ in self.ledger.quarantined()}
+            self.ask_again = {chunk for chunk, *_ in self.ledger.failures()}
+        again = self.again | self.ask_again
         while not self.chooser.full and not self._spent():
             done = self.ledger.finished(self.next_chunk)
             if done is None or done.chunk in again:
@@ -290,7 +329,6 @@ class _Build:
             self.next_chunk += 1
             self.finished += 1
         self.submitted = self.next_chunk
-        self.again = again
 
     def _rewind(self, chunk: int) -> None:
         self.chooser = _new_chooser(self.config)
@@ -368,18 +406,34 @@ class _Build:
             assignment = self.quotas.assign(self.next_chunk) if self.quotas is not None else None
             decisions, new_tools = self._choose(self.next_chunk, reply.keys)
             self._after_choice(self.chooser.accepted - before)
-            self.pending[self.next_chunk] = (
-                self._quality_key(self.next_chunk, decisions, new_tools),
-                reply,
-            )
             job = Job("finish", self.next_chunk, decisions, assignment=assignment, new_tools=new_tools)
-            pool.put(job, first=True)
+            key = self._quality_key(self.next_chunk, decisions, new_tools)
+            self.pending[self.next_chunk] = key, job, reply
+            if self.models is None:
+                pool.put(job, first=True)
+            else:
+                self.models.put(job, again=self.next_chunk in self.again | self.ask_again)
             self.next_chunk += 1
         if self.chooser.full or self._spent():
             pool.drop_waiting_of("produce")
 
+    def _replies(self, pool: Pool) -> Iterator[tuple[Job, Reply]]:
+        """Yield the workers' replies; have the rows of every chunk written whose words models have given."""
+        while True:
+            for pair in pool.replies():
+                yield pair
+                self._finish_written(pool, wait=False)
+            if self.models is None or not self.models.under_way:
+                return
+            self._finish_written(pool, wait=True)
+
+    def _finish_written(self, pool: Pool, *, wait: bool) -> None:
+        if self.models is not None:
+            for chunk in self.models.ready(wait=wait):
+                pool.put(self.pending[chunk][1], first=True)
+
     def _record(self, job: Job, reply: FinishReply) -> None:
-        key, produced = self.pending.pop(job.chunk)
+        key, _, produced = self.pending.pop(job.chunk)
         done = FinishedChunk(job.chunk, key, reply.shards, reply.counts, produced.keys)
         self.ledger.finish(done, list(produced.quarantine))
         self.ledger.note_attempt(job.chunk, job.kind, 0, reply.cpu_seconds, reply.wall_seconds)
@@ -432,6 +486,16 @@ class _Build:
             raise PlanArenaError(
                 f"{quarantined} of {total} scenarios failed (see `planarena inspect {self.root} --discarded quarantine`); "
                 "--retry-failed tries them again"
+            )
+
+    def _check_failures(self, counts: Counter[str]) -> None:
+        kinds = {name.partition(":")[2]: n for name, n in counts.items() if name.startswith("llm_failures:")}
+        failed = sum(kinds.values())
+        if failed > self.config.execution.max_error_rate * counts["llm_requests"]:
+            listed = ", ".join(f"{name} {n}" for name, n in sorted(kinds.items(), key=lambda one: -one[1]))
+            raise PlanArenaError(
+                f"{failed} of {counts['llm_requests']} requests to models gave nothing of use ({listed}); the run is complete, "
+                f"with offline words in their place (see `planarena inspect {self.root} --discarded models`); --retry-failed asks again"
             )
 
 

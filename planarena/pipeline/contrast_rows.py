@@ -23,11 +23,19 @@ def write_contrast(
     said: Language,
     contrast: Contrast,
     execution_ids: Sequence[str],
-) -> None:
-    """Write the decision points of a gold trajectory and the trajectories that depart from it."""
+) -> dict[str, str]:
+    """Write the decision points of a gold trajectory and the trajectories that depart from it.
+
+    Returns:
+        By call of the model that proposed it, the id of a trajectory.
+    """
     _write_decision_points(rows, gold.trajectory_id, contrast, execution_ids)
+    proposed: dict[str, str] = {}
     for wrong in contrast.trajectories:
-        _write_contrastive(rows, gold, task, said, wrong, execution_ids)
+        trajectory_id = _write_contrastive(rows, gold, task, said, wrong, execution_ids)
+        if wrong.call_id:
+            proposed[wrong.call_id] = trajectory_id
+    return proposed
 
 
 def _write_decision_points(
@@ -54,7 +62,7 @@ def _write_contrastive(
     said: Language,
     wrong: Contrastive,
     execution_ids: Sequence[str],
-) -> None:
+) -> str:
     ids = [
         *execution_ids[: wrong.diverge_step],
         *(rows.executed(one, proven=False) for one in wrong.attempts),
@@ -66,7 +74,7 @@ def _write_contrastive(
             task_id=gold.task_id,
             query_id=gold.query_id,
             kind="contrastive",
-            source="mutation",
+            source="llm" if wrong.call_id else "mutation",
             parent_id=gold.trajectory_id,
             diverge_step=wrong.diverge_step,
             mutation=wrong.mutation,
@@ -82,7 +90,8 @@ def _write_contrastive(
     for number, (step, plan) in enumerate(zip(steps, said.step_plans, strict=False)):
         rows.step(trajectory_id, number, step, plan, ids[number], said.turn_of[number])
     last_group = steps[-1].group if steps else -1
-    last_turn = said.turn_of[wrong.diverge_step]
+    # A proposal may do all that the gold does, and more.
+    last_turn = said.turn_of[min(wrong.diverge_step, len(task.steps) - 1)]
     for offset, (attempt, plan) in enumerate(zip(wrong.attempts, wrong.step_plans, strict=True)):
         number = wrong.diverge_step + offset
         tool = rows.tools.get(attempt.tool)
@@ -104,6 +113,7 @@ def _write_contrastive(
     rows.counts["contrastive"] += 1
     rows.counts[f"contrastive_kind:{rows.execution_kind}"] += 1
     rows.counts[f"contrastive_mutation:{wrong.mutation}"] += 1
+    return trajectory_id
 
 
 def _entry(rows: ScenarioRows, candidate: Candidate) -> dict[str, Any]:
@@ -114,12 +124,14 @@ def _entry(rows: ScenarioRows, candidate: Candidate) -> dict[str, Any]:
         "arguments": candidate.arguments,
         "outcome": candidate.outcome,
         "relevance": candidate.relevance,
-        "relevance_method": METHOD,
+        "relevance_method": candidate.scorer or METHOD,
         "mutation": candidate.mutation,
         "execution_id": rows.executed(candidate.attempt, proven=False) if candidate.attempt else "",
     }
     if candidate.beside is not None:
         entry["beside"] = {"tool": candidate.beside[0], "arguments": candidate.beside[1]}
+    if candidate.model:
+        entry["model"] = candidate.model
     rows.counts[f"candidates:{candidate.outcome}"] += 1
     if candidate.mutation:
         rows.counts[f"mutations:{candidate.mutation}"] += 1

@@ -30,6 +30,7 @@ from planarena.pipeline.products import (
     LanguageChunk,
     Step,
 )
+from planarena.pipeline.proposal_rows import write_proposals
 from planarena.quality.choice import BALANCE, DROP, DUPLICATE, KEEP
 from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
@@ -116,6 +117,7 @@ def rows_of_chunk(
             "steps",
             "executions",
             "discards",
+            *(("proposals",) if config.models.active else ()),
         )
     }
     if config.quotas.enabled:
@@ -317,7 +319,7 @@ class ScenarioRows:
                 turns=canonical_json(said.turns),
                 context=canonical_json(said.context),
                 register=said.register,
-                llm_call_id="",
+                llm_call_id=said.written.call_of("query") if said.written is not None else "",
                 checks=canonical_json(said.checks),
             )
         )
@@ -326,7 +328,7 @@ class ScenarioRows:
             task_id=task_id,
             query_id=query_id,
             kind="gold",
-            source="offline",
+            source="llm" if said.written is not None and said.written.wrote else "offline",
             parent_id="",
             diverge_step=-1,
             mutation="",
@@ -338,10 +340,15 @@ class ScenarioRows:
             reaches_goal=True,
         )
         self.rows["trajectories"].append(gold)
+        rationales = (said.written.rationales if said.written is not None else ()) or ("",) * len(task.steps)
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
-            self.step(trajectory_id, number, step, plan, execution_ids[number], said.turn_of[number])
+            turn = said.turn_of[number]
+            self.step(trajectory_id, number, step, plan, execution_ids[number], turn, rationales[number])
+        proposed: dict[str, str] = {}
         if said.contrast is not None:
-            write_contrast(self, gold, task, said, said.contrast, execution_ids)
+            proposed = write_contrast(self, gold, task, said, said.contrast, execution_ids)
+        if said.written is not None:
+            write_proposals(self, gold, said.written, proposed)
         self._count(task, said, groups)
 
     def _execution(self, step: Step) -> str:
@@ -375,7 +382,14 @@ class ScenarioRows:
         return execution_id
 
     def step(
-        self, trajectory_id: str, number: int, step: Step, plan: str, execution_id: str, turn: int
+        self,
+        trajectory_id: str,
+        number: int,
+        step: Step,
+        plan: str,
+        execution_id: str,
+        turn: int,
+        rationale: str = "",
     ) -> None:
         """Write one gold step of a trajectory."""
         bound = {
@@ -393,7 +407,7 @@ class ScenarioRows:
                 arguments=canonical_json(step.arguments),
                 bound_from=canonical_json(bound),
                 execution_id=execution_id,
-                rationale="",
+                rationale=rationale,
             )
         )
 

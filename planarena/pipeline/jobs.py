@@ -18,7 +18,8 @@ from planarena.pipeline.execute import execute_chunk
 from planarena.pipeline.finish import rows_of_chunk
 from planarena.pipeline.keys import chunk_keys
 from planarena.pipeline.language import describe_chunk
-from planarena.pipeline.products import ExecutedChunk, LanguageChunk, load_product, save_product
+from planarena.pipeline.products import ExecutedChunk, LanguageChunk, ModelChunk, load_product, save_product
+from planarena.pipeline.proposals import with_models
 from planarena.pipeline.quotas import Assignment
 from planarena.pipeline.scenarios import domains_of
 from planarena.quality import ItemKeys
@@ -38,18 +39,23 @@ __all__ = [
     "forget_work",
     "fragment_path",
     "phase_keys",
+    "product_path",
 ]
 
 # Raise a number when its phase would give another product for the same inputs.
-EXECUTE_VERSION, LANGUAGE_VERSION, QUALITY_VERSION = 1, 1, 1
+EXECUTE_VERSION, LANGUAGE_VERSION, MODELS_VERSION, QUALITY_VERSION = 1, 1, 1, 1
 
 
 class PhaseKeys(msgspec.Struct, frozen=True):
-    """Content keys of the phases of a build: what each reads, its version, and the key of the phase before."""
+    """Content keys of the phases of a build: what each reads, its version, and the key of the phase before.
+
+    `models` is empty where no model takes part.
+    """
 
     execute: str
     language: str
     quality: str
+    models: str = ""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -106,14 +112,15 @@ _EXECUTE_SOURCES = (
     ),
 )
 _LANGUAGE_SOURCES = ("generate", "pipeline/contrast.py", "pipeline/language.py")
+_MODELS_SOURCES = ("generate", "judges", "pipeline/model_phase.py")
 _QUALITY_SOURCES = (
     *("quality", "records"),
-    *(f"pipeline/{name}.py" for name in ("contrast_rows", "finish", "keys")),
+    *(f"pipeline/{name}.py" for name in ("contrast_rows", "finish", "keys", "proposal_rows", "proposals")),
 )
 
 
 @cache
-def _source_digest(*places: str) -> str:
+def _source_digest(*places: str, models: bool = False) -> str:
     """Hash the code and seeds that a phase uses, so that a product never outlives what made it."""
     digest = blake2b(digest_size=16)
     for place in places:
@@ -121,6 +128,8 @@ def _source_digest(*places: str) -> str:
         root = files(f"planarena.{package}").joinpath(path)
         found = (item for item in root.rglob("*") if item.suffix in {".py", ".yaml"})  # type: ignore[attr-defined]
         for file in sorted(found, key=str) if root.is_dir() else [root]:
+            if file.name.startswith("model_") and place == "generate" and not models:
+                continue  # read by the models' phase alone
             digest.update(file.name.encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()
@@ -167,18 +176,27 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
     language = content_id(
         "language", LANGUAGE_VERSION, execute, fields["contrast"], words, _source_digest(*_LANGUAGE_SOURCES)
     )
+    models = ""
+    if config.models.active:
+        from planarena.generate.model_requests import prompt_labels
+
+        models = content_id(
+            "models",
+            MODELS_VERSION,
+            language,
+            fields["models"],
+            prompt_labels(),
+            _source_digest(*_MODELS_SOURCES, models=True),
+        )
     quality = content_id(
-        "quality", QUALITY_VERSION, language, fields["split"], _source_digest(*_QUALITY_SOURCES)
+        "quality", QUALITY_VERSION, models or language, fields["split"], _source_digest(*_QUALITY_SOURCES)
     )
-    return PhaseKeys(execute, language, quality)
+    return PhaseKeys(execute, language, quality, models)
 
 
-def _paths(root: Path, keys: PhaseKeys, chunk: int) -> tuple[Path, Path]:
-    work = root / "work"
-    return (
-        work / f"execute-{keys.execute[:12]}" / f"{chunk:05d}.bin",
-        work / f"language-{keys.language[:12]}" / f"{chunk:05d}.bin",
-    )
+def product_path(root: Path, keys: PhaseKeys, phase: str, chunk: int) -> Path:
+    """Return the file of a chunk's product of a phase: `execute`, `language` or `models`."""
+    return root / "work" / f"{phase}-{getattr(keys, phase)[:12]}" / f"{chunk:05d}.bin"
 
 
 def fragment_path(root: Path, chunk: int, key: str) -> Path:
@@ -220,6 +238,9 @@ def do_job(
         prepare_fragment(run, shard, fragment_path(root, job.chunk, job.key), _tools_of(root))
         return EmbedReply()
     executed, language, _ = _produce(root, config, keys, job)
+    if keys.models:
+        models = load_product(product_path(root, keys, "models", job.chunk), ModelChunk)
+        language = with_models(config, executed, language, models)
     rows, counts = rows_of_chunk(config, executed, language, job.decisions, job.new_tools)
     shards = tuple(write_shard(root, table, f"{job.chunk:05d}", found) for table, found in rows.items())
     return FinishReply(shards, counts, time.process_time() - cpu, time.perf_counter() - wall)
@@ -247,7 +268,8 @@ def _produce(
     name = f"{root}:{keys.language}:{job.chunk}"
     if name in _LAST and not job.again:
         return *_LAST[name], 0
-    execute_path, language_path = _paths(root, keys, job.chunk)
+    execute_path = product_path(root, keys, "execute", job.chunk)
+    language_path = product_path(root, keys, "language", job.chunk)
     if job.again:
         execute_path.unlink(missing_ok=True)
         language_path.unlink(missing_ok=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 import msgspec
 
 from planarena.config import BuildConfig
+from planarena.environments import Operation
 from planarena.environments.catalog import restore_world, wording_of
-from planarena.environments.wording import parse_pointer
+from planarena.environments.wording import ToolWording, parse_pointer
 from planarena.episodes import Episode
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
@@ -32,7 +33,7 @@ from planarena.pipeline.scenarios import rng_for
 from planarena.tasks.algebra import parse, relabel
 from planarena.tasks.atoms import resolve
 
-__all__ = ["ScenarioLanguage", "describe_chunk"]
+__all__ = ["ScenarioLanguage", "describe_chunk", "reported_in", "steps_of"]
 
 
 def describe_chunk(config: BuildConfig, executed: ExecutedChunk) -> LanguageChunk:
@@ -72,17 +73,7 @@ class ScenarioLanguage:
     def describe(self, task: Executed) -> Language | Discard:
         """Write one task's query, plans and answer with the offline generator, and make its contrast."""
         scenario = self.scenario
-        steps = [
-            StepWords(
-                number,
-                self.world.operations[scenario.atoms[step.atom].tool],
-                self.wording[scenario.atoms[step.atom].tool],
-                step.arguments,
-                {argument: (source, pointer) for argument, source, pointer in step.bound},
-                step.result,
-            )
-            for number, step in enumerate(task.steps)
-        ]
+        steps = steps_of(scenario, task, self.world.operations, self.wording)
         place = {str(step.atom): number for number, step in enumerate(task.steps)}
         expression = relabel(parse(task.expression), place)
         # The same atoms with other bindings are another task, and must not get the same words.
@@ -136,21 +127,52 @@ class ScenarioLanguage:
     def _answer(
         self, task: Executed, steps: list[StepWords], turn_of: Sequence[int], turn: int, rng: Random
     ) -> str:
-        """Write the answer to one user turn: what the goal has reported, and what no step of the turn takes up."""
-        consumed = {
-            source
-            for number, step in enumerate(task.steps)
-            if turn_of[number] == turn
-            for _, source, _ in step.bound
-        }
-        # A step that only a later turn takes up need not have all its outputs: then it is not spoken of.
-        reported = [
-            step.number
-            for step in steps
-            if turn_of[step.number] == turn
-            and (step.number in task.reported or (step.number not in consumed and _tells_all(step)))
-        ]
-        return write_response(steps, reported, rng)
+        """Write the answer to one user turn."""
+        return write_response(steps, reported_in(task, steps, turn_of, turn), rng)
+
+
+def steps_of(
+    scenario: ExecutedScenario,
+    task: Executed,
+    operations: Mapping[str, Operation],
+    wording: Mapping[str, ToolWording],
+) -> list[StepWords]:
+    """Return a task's steps as the language part sees them.
+
+    Args:
+        scenario: The scenario.
+        task: One of its tasks.
+        operations: Of its tools, by wire name.
+        wording: Likewise.
+    """
+    return [
+        StepWords(
+            number,
+            operations[scenario.atoms[step.atom].tool],
+            wording[scenario.atoms[step.atom].tool],
+            step.arguments,
+            {argument: (source, pointer) for argument, source, pointer in step.bound},
+            step.result,
+        )
+        for number, step in enumerate(task.steps)
+    ]
+
+
+def reported_in(task: Executed, steps: Sequence[StepWords], turn_of: Sequence[int], turn: int) -> list[int]:
+    """Return the steps that the answer to a user turn tells: those of the goal, and what no step of the turn takes up."""
+    consumed = {
+        source
+        for number, step in enumerate(task.steps)
+        if turn_of[number] == turn
+        for _, source, _ in step.bound
+    }
+    # A step that only a later turn takes up need not have all its outputs: then it is not spoken of.
+    return [
+        step.number
+        for step in steps
+        if turn_of[step.number] == turn
+        and (step.number in task.reported or (step.number not in consumed and _tells_all(step)))
+    ]
 
 
 def _tells_all(step: StepWords) -> bool:

@@ -151,7 +151,9 @@ class Ledger:
 
     def add_calls(self, rows: Iterable[tuple[str, str, int, int, float | None]]) -> None:
         """Record answers paid for, `(call_id, model, prompt_tokens, completion_tokens, usd)`."""
+        self._db.execute("BEGIN IMMEDIATE")
         self._db.executemany("INSERT OR IGNORE INTO llm_calls VALUES (?, ?, ?, ?, ?)", rows)
+        self._db.execute("COMMIT")
 
     def paid(self) -> tuple[int, int, float]:
         """Return the calls, tokens and USD that all commands on this run paid for."""
@@ -171,4 +173,6 @@ class Ledger:
 
     def failures(self) -> list[tuple[int, int, int, str, str, str, str]]:
         """Return `(chunk, scenario, item, part, model, error, detail)` of every request that gave nothing, in order."""
-        return list(self._db.execute("SELECT * FROM llm_failures ORDER BY chunk, scenario, item, part, model"))
+        return list(
+            self._db.execute("SELECT * FROM llm_failures ORDER BY chunk, scenario, item, part, model")
+        )

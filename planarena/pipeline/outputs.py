@@ -39,6 +39,9 @@ def write_outputs(
     """
     import pyarrow
 
+    micro_usd, unpriced = counts.pop("llm_micro_usd", 0), counts.pop("llm_unpriced", 0)
+    calls, tokens = counts.pop("llm_answers", 0), counts.pop("llm_tokens", 0)
+    usd = None if unpriced else micro_usd / 1e6
     info = {
         "format_version": FORMAT_VERSION,
         "kind": "build",
@@ -52,7 +55,8 @@ def write_outputs(
         "stop_reason": stop_reason,
         "counts": _grouped(counts) | {"distinct_masked_shapes": shapes},
         "quarantined": [{"scenario": scenario, "error": error} for scenario, error in quarantined],
-        "cost": {"usd": 0.0, "llm_calls": 0, "tokens": 0},
+        # Of the answers used, whenever they were paid for; what this run paid is in the ledger.
+        "cost": {"usd": usd, "llm_calls": calls, "tokens": tokens},
     }
     text = msgspec.json.format(msgspec.json.encode(info, order="deterministic"), indent=2) + b"\n"
     _write_if_new(root / "run.json", text)

@@ -26,6 +26,7 @@ __all__ = [
     "ExecutionRow",
     "Json",
     "LabelRow",
+    "ProposalRow",
     "QueryRow",
     "ScenarioRow",
     "StepRow",
@@ -207,7 +208,7 @@ class StepRow(TableRow, frozen=True):
         turn: The user's turn that asks for it, from 0.
         tool: Wire name; a contrastive step may name a tool that does not exist, then `tool_id` is empty.
         bound_from: `{argument pointer: {step, pointer}}`.
-        rationale: A reference rationale; empty offline.
+        rationale: A reference rationale; empty where no model wrote one.
     """
 
     trajectory_id: str
@@ -246,7 +247,8 @@ class DecisionPointRow(TableRow, frozen=True):
     Attributes:
         step: The step of the gold trajectory.
         prefix_hash: Id of the executions before it.
-        candidates: `[{tool, tool_id, arguments, outcome, relevance, relevance_method, mutation, execution_id}]`;
+        candidates: `[{tool, tool_id, arguments, outcome, relevance, relevance_method, mutation, execution_id}]`, and
+            `model` where a model proposed it;
             `tool` is empty for answering at once, `tool_id` for a tool that does not exist, `execution_id`
             where nothing was executed. Outcomes: `frontier`, `equivalent`, `inefficient` are right;
             `diverges`, `ungrounded`, `error` are wrong.
@@ -257,6 +259,34 @@ class DecisionPointRow(TableRow, frozen=True):
     step: int
     prefix_hash: str
     candidates: Json
+
+
+class ProposalRow(TableRow, frozen=True):
+    """What a model proposed for a task; the table is written where models took part.
+
+    Attributes:
+        trajectory_id: The gold trajectory that it is for, or the contrastive one that it became.
+        step: Of a candidate: the decision point; else -1.
+        part: `query`, `plan`, `response`, `rationale`, `trajectory` or `candidate`.
+        model: Its name, as given.
+        prompt: Name, version and digest of the prompt file.
+        llm_call_id: The model call that gave it.
+        content: The proposal.
+        verdict: `kept`, `not_best`, `failed`, why it was refused, or what its execution showed.
+        detail: The evidence, for people.
+    """
+
+    proposal_id: str
+    task_id: str
+    trajectory_id: str
+    step: int
+    part: str
+    model: str
+    prompt: str
+    llm_call_id: str
+    content: Json
+    verdict: str
+    detail: str
 
 
 class AuditRow(TableRow, frozen=True):
@@ -317,6 +347,7 @@ TABLES: dict[str, tuple[type[TableRow], tuple[str, ...]]] = {
     "steps": (StepRow, ("trajectory_id", "step")),
     "executions": (ExecutionRow, ("execution_id",)),
     "decision_points": (DecisionPointRow, ("decision_point_id",)),
+    "proposals": (ProposalRow, ("proposal_id",)),
     "audits": (AuditRow, ("audit_id",)),
     "labels": (LabelRow, ("trajectory_id",)),
     "discards": (DiscardRow, ("discard_id",)),

@@ -1,0 +1,298 @@
+"""The phase that asks models: in the parent, for the tasks that are kept, beside the workers.
+
+Calls are bounded by the gateway and by the number of tasks under way. What models gave for a chunk is one product,
+written whole; until then every answer lies in the gateway's cache, so that nothing received is paid for twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import msgspec
+
+from planarena.config import BuildConfig
+from planarena.environments.catalog import operations_of, wording_of
+from planarena.formats import Call
+from planarena.generate.model_brief import TaskBrief
+from planarena.generate.model_records import Failure, Written
+from planarena.generate.model_writer import Choice, Meter, TaskWriter
+from planarena.llm import Budget, LLMError, ModelConfig, Spent, SyncGateway, read_model
+from planarena.pipeline.execute import execute_chunk
+from planarena.pipeline.jobs import Job, PhaseKeys, product_path
+from planarena.pipeline.language import describe_chunk, reported_in, steps_of
+from planarena.pipeline.ledger import Ledger
+from planarena.pipeline.products import (
+    Candidate,
+    Discard,
+    Executed,
+    ExecutedChunk,
+    ExecutedScenario,
+    Language,
+    LanguageChunk,
+    ModelChunk,
+    load_product,
+    save_product,
+)
+from planarena.quality.choice import KEEP
+from planarena.tasks.algebra import order_of, parse
+
+__all__ = ["ModelPhase", "brief_of", "choices_of", "models_of"]
+
+# A proposed trajectory may be so much longer than the longest task [ours].
+_SPARE_CALLS = 3
+# Failures without an answer: the same request may be made again. Answers are kept, only another sample asks anew.
+_NO_ANSWER = frozenset({"timeout", "dropped", "server_error", "rate_limited", "circuit_open"})
+_POLL = 0.5
+
+
+class _ClosingError(Exception):
+    """The build is being stopped: nothing more is asked."""
+
+
+def models_of(config: BuildConfig) -> list[ModelConfig]:
+    """Return the models of a build with the limits that its configuration sets.
+
+    Raises:
+        ConfigError: A name that is none.
+    """
+    calls = config.execution.calls
+    names = dict.fromkeys((*config.models.proposers, *([config.models.judge] if config.models.judge else [])))
+    found = []
+    for name in names:
+        # Requests name a model as the configuration does, and tables and accounts say the same.
+        found.append(
+            msgspec.structs.replace(
+                read_model(name),
+                name=name,
+                id=read_model(name).litellm_id,
+                concurrency=calls.concurrency,
+                requests_per_minute=calls.requests_per_minute,
+                tokens_per_minute=calls.tokens_per_minute,
+                timeout=calls.timeout,
+                attempts=calls.attempts,
+                price=calls.price,
+            )
+        )
+    return found
+
+
+class ModelPhase:
+    """Asks models for the kept tasks of chunks, several chunks at a time where they are small.
+
+    Args:
+        config: The build.
+        keys: Its phases' keys.
+        root: The run directory.
+        ledger: Where calls and failures are recorded; used by the caller's thread alone.
+    """
+
+    def __init__(self, config: BuildConfig, keys: PhaseKeys, root: Path, ledger: Ledger) -> None:
+        self._config, self._keys, self._root, self._ledger = config, keys, root, ledger
+        calls = config.execution.calls
+        models = models_of(config)
+        budget = Budget(usd=calls.budget_usd, tokens=calls.budget_tokens, calls=calls.budget_calls)
+        self._gateway = SyncGateway(models, budget=budget, spent=Spent(*ledger.paid()))
+        # Twice as many tasks as calls: some wait for their next call to be written.
+        self._slots = asyncio.Semaphore(2 * sum(model.concurrency for model in models))
+        self._turn = asyncio.Lock()
+        self._done: SimpleQueue[tuple[int, Future[ModelChunk]]] = SimpleQueue()
+        self._stop: Exception | None = None
+        self.under_way = 0
+
+    def put(self, job: Job, *, again: bool = False) -> None:
+        """Have a chunk written.
+
+        Args:
+            job: What finishes it then; its other products are on disk.
+            again: Ask anew for what failed before.
+        """
+        self.under_way += 1
+        future = self._gateway.submit(self._write(job, again))
+        future.add_done_callback(lambda done: self._done.put((job.chunk, done)))
+
+    def ready(self, *, wait: bool = False) -> list[int]:
+        """Return the chunks written since the last time.
+
+        Args:
+            wait: Wait for one, if any is under way.
+
+        Raises:
+            LLMError: One that stops everything; every call that was under way has been heard out.
+        """
+        found: list[int] = []
+        while self.under_way:
+            try:
+                chunk, done = self._done.get(timeout=_POLL if wait and not found else 0)
+            except Empty:
+                self._record_calls()
+                if wait and not found:
+                    continue
+                break
+            self.under_way -= 1
+            if error := done.exception():
+                self._hear_out()
+                raise error
+            self._ledger.set_failures(chunk, _failures(done.result()))
+            found.append(chunk)
+        self._record_calls()
+        return found
+
+    def _hear_out(self) -> None:
+        while self.under_way:
+            self._done.get()
+            self.under_way -= 1
+        self._record_calls()
+
+    def _record_calls(self) -> None:
+        if self._gateway.gateway.calls:
+            self._ledger.add_calls(call.row() for call in self._gateway.drain_calls())
+
+    def close(self) -> None:
+        """Ask nothing more, hear out what was sent, and record it."""
+        self._stop = self._stop or _ClosingError()
+        self._gateway.close()
+        self._record_calls()
+
+    # -- in the gateway's loop -----------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self._stop is not None:
+            raise self._stop.with_traceback(None)
+
+    async def _write(self, job: Job, again: bool) -> ModelChunk:
+        path = product_path(self._root, self._keys, "models", job.chunk)
+        tasks: list[asyncio.Task[Written]] = []
+        # Chunks begin one after the other: the next is read when every task of this one has begun.
+        async with self._turn:
+            self._check()
+            executed, language, stored = await asyncio.to_thread(self._load, job, path)
+            known = {(one.scenario, one.item): one for one in stored.items}
+            for scenario, item in _kept(language, job.decisions):
+                before = known.get((scenario, item))
+                await self._slots.acquire()
+                work = self._task(executed.scenarios[scenario], language, (scenario, item), before, again)
+                tasks.append(asyncio.create_task(work))
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        failed = [one for one in done if isinstance(one, BaseException)]
+        if failed:
+            # Of several, the one that began it; the others were told to stop.
+            raise self._stop or failed[0]
+        product = ModelChunk(job.chunk, tuple(one for one in done if isinstance(one, Written)))
+        if product != stored:
+            await asyncio.to_thread(save_product, path, product)
+        return product
+
+    def _load(self, job: Job, path: Path) -> tuple[ExecutedChunk, LanguageChunk, ModelChunk]:
+        try:
+            stored = load_product(path, ModelChunk)
+        except (OSError, ValueError):
+            stored = ModelChunk(job.chunk, ())
+        try:
+            executed = load_product(product_path(self._root, self._keys, "execute", job.chunk), ExecutedChunk)
+            language = load_product(
+                product_path(self._root, self._keys, "language", job.chunk), LanguageChunk
+            )
+        except FileNotFoundError:  # a worker has them in memory alone, because work/ was deleted
+            executed = execute_chunk(self._config, job.chunk, self._config.scenarios or None, job.assignment)
+            language = describe_chunk(self._config, executed)
+        return executed, language, stored
+
+    async def _task(
+        self,
+        scenario: ExecutedScenario,
+        language: LanguageChunk,
+        place: tuple[int, int],
+        before: Written | None,
+        again: bool,
+    ) -> Written:
+        try:
+            self._check()
+            if before is not None and not (again and before.failures):
+                return before
+            task, said = scenario.items[place[1]], language.items[place[0]][place[1]]
+            assert not isinstance(task, Discard)
+            assert not isinstance(said, Discard)
+            brief = brief_of(self._config, scenario, task, said)
+            identity = f"{scenario.scenario_id} {task.expression} {[step.bound for step in task.steps]}"
+            meter = Meter(self._gateway.gateway, self._check)
+            writer = TaskWriter(meter, self._config.models, brief, identity, _samples(before))
+            return await writer.write(*place, choices_of(task, said, brief))
+        except LLMError as error:
+            self._stop = self._stop or error
+            raise
+        except (_ClosingError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            # As a scenario that fails: one answer nobody thought of must not lose a build that was paid for.
+            kind = type(error).__name__
+            return Written(*place, failures=(Failure("task", "", kind, str(error)[:500]),), requests=1)
+        finally:
+            self._slots.release()
+
+
+def _kept(language: LanguageChunk, decisions: bytes) -> Iterator[tuple[int, int]]:
+    places = ((number, item) for number, words in enumerate(language.items) for item in range(len(words)))
+    for place, decision in zip(places, decisions, strict=False):
+        if decision == KEEP:
+            yield place
+
+
+def _samples(before: Written | None) -> dict[tuple[str, str], int]:
+    """Return which sample to ask for now: the next one where the last answer is kept and cannot be used."""
+    if before is None:
+        return {}
+    return {(one.part, one.model): one.sample + (one.kind not in _NO_ANSWER) for one in before.failures}
+
+
+def _failures(product: ModelChunk) -> Iterator[tuple[int, int, str, str, str, str]]:
+    for one in product.items:
+        for failure in one.failures:
+            yield one.scenario, one.item, failure.part, failure.model, failure.kind, failure.detail
+
+
+def brief_of(config: BuildConfig, scenario: ExecutedScenario, task: Executed, said: Language) -> TaskBrief:
+    """Return what a model is told of a task."""
+    operations = {name: op for domain in scenario.domains for name, op in operations_of(domain).items()}
+    wording = {name: words for domain in scenario.domains for name, words in wording_of(domain).items()}
+    steps = steps_of(scenario, task, operations, wording)
+    names, masks = order_of(parse(task.expression))
+    place = {str(step.atom): number for number, step in enumerate(task.steps)}
+    before = [0] * len(names)
+    for name, mask in zip(names, masks, strict=True):
+        before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
+    return TaskBrief(
+        steps=steps,
+        before=before,
+        order_edges=task.order_edges,
+        groups=[step.group for step in task.steps],
+        tools={name: operations[name].tool for name in scenario.tools},
+        facts=scenario.facts,
+        told=said.context,
+        register=said.register,
+        turns=said.turns,
+        turn_of=said.turn_of,
+        plan=said.plan,
+        reported=[reported_in(task, steps, said.turn_of, turn) for turn in range(len(said.turns))],
+        most_calls=config.composition.max_actions + _SPARE_CALLS,
+    )
+
+
+def choices_of(task: Executed, said: Language, brief: TaskBrief) -> list[list[Choice]]:
+    """Return the choices at each decision point that a judge compares, the gold one first."""
+    if said.contrast is not None:
+        return [[_choice(one) for one in point] for point in said.contrast.points]
+    return [
+        [Choice((Call(step.operation.tool.wire_name, step.arguments),))]
+        for step in brief.steps[: len(task.steps)]
+    ]
+
+
+def _choice(candidate: Candidate) -> Choice:
+    calls = [Call(candidate.tool, candidate.arguments)] if candidate.tool else []
+    if candidate.beside is not None:
+        calls.append(Call(*candidate.beside))
+    return Choice(tuple(calls))

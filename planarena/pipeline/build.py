@@ -434,6 +434,8 @@ class _Build:
 
     def _record(self, job: Job, reply: FinishReply) -> None:
         key, _, produced = self.pending.pop(job.chunk)
+        # The rows may be others under the same key: what was asked of models again may have been answered.
+        fragment_path(self.root, job.chunk, key).unlink(missing_ok=True)
         done = FinishedChunk(job.chunk, key, reply.shards, reply.counts, produced.keys)
         self.ledger.finish(done, list(produced.quarantine))
         self.ledger.note_attempt(job.chunk, job.kind, 0, reply.cpu_seconds, reply.wall_seconds)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from planarena.environments import operations
-from planarena.environments.domains import DOMAINS, load_domain
+from planarena.environments.domains import DOMAINS, STUDY, load_domain
 from planarena.errors import RunError, UserError
 from planarena.formats import Call
 from planarena.records import Run, read_rows
@@ -128,7 +128,8 @@ def check_environments(run: Run) -> None:
         for row in read_rows(shard, "tools"):
             if row.source_kind != "builtin":
                 continue
-            known = operations(load_domain(row.namespace)) if row.namespace in DOMAINS else {}
+            here = row.namespace in DOMAINS or row.namespace == STUDY
+            known = operations(load_domain(row.namespace)) if here else {}
             if row.wire_name not in known or known[row.wire_name].tool.tool_id != row.tool_id:
                 changed.append(row.wire_name)
     if changed:

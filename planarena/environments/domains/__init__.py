@@ -17,7 +17,16 @@ from planarena.environments.environment import Environment, Seed
 from planarena.environments.world import World
 from planarena.errors import SourceError
 
-__all__ = ["COMBINATIONS", "DOMAINS", "Bridge", "Combination", "bridges_of", "draw_seeds", "load_domain"]
+__all__ = [
+    "COMBINATIONS",
+    "DOMAINS",
+    "STUDY",
+    "Bridge",
+    "Combination",
+    "bridges_of",
+    "draw_seeds",
+    "load_domain",
+]
 
 # Name -> class, in the order in which builds take them.
 DOMAINS: dict[str, str] = {
@@ -37,12 +46,20 @@ DOMAINS: dict[str, str] = {
 }
 
 
+# Beside the domains: no build draws it.
+STUDY = "errands"
+
+
 def load_domain(name: str) -> type[Environment]:
-    """Return the environment class of a domain.
+    """Return the environment class of a domain, or of the house that small studies use.
 
     Raises:
         SourceError: There is no such domain.
     """
+    if name == STUDY:
+        from planarena.environments.errands import Errands
+
+        return Errands
     if name not in DOMAINS:
         raise SourceError(f"there is no builtin domain {name!r}", fix=f"one of: {', '.join(DOMAINS)}")
     found: type[Environment] = getattr(import_module(f"{__name__}.{name}"), DOMAINS[name])

@@ -1,0 +1,1 @@
+"""`planarena bench algorithms`: many algorithms from one start, compared with intervals."""

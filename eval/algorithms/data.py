@@ -1,0 +1,414 @@
+"""The study's tasks: one, two or three errands in a house, executed, split by what the request shows.
+
+Every set is a run of its own, so that training and evaluation read it as they read any run. A pair of errands that
+follow each other in a held-out composition occurs in no training set; requests of a test set occur in none either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+
+from planarena.environments import World, operations
+from planarena.environments.errands import ITEMS, LEVELS, PEOPLE, ROOMS, Errands
+from planarena.formats import Call
+from planarena.pipeline.finish import tool_row
+from planarena.records import canonical_json, content_id, write_shard
+from planarena.records.tables import (
+    FORMAT_VERSION,
+    ExecutionRow,
+    QueryRow,
+    ScenarioRow,
+    StepRow,
+    TaskRow,
+    TrajectoryRow,
+)
+
+__all__ = ["KINDS", "House", "StudyTask", "composition_is_held_out", "draw_tasks", "spoil", "write_tasks"]
+
+_TASKS_PER_HOUSE = 8
+_HELD_OUT_SHARE = 0.3
+
+
+class Errand(NamedTuple):
+    """One errand: its words, and calls of which a later one takes the room that the first one shows."""
+
+    words: str
+    calls: tuple[Call, ...]
+    asks: bool = False
+
+
+class StudyTask(NamedTuple):
+    """A task with its gold.
+
+    Attributes:
+        query: What the user says.
+        kinds: Kinds of its errands in order: its composition.
+        groups: Gold calls; those of one group go in one turn.
+        outputs: (tool, result) that the goal requires to have been seen.
+        house: Number of its house.
+    """
+
+    query: str
+    kinds: tuple[str, ...]
+    groups: tuple[tuple[Call, ...], ...]
+    outputs: tuple[tuple[str, dict[str, Any]], ...]
+    house: int
+
+    @property
+    def actions(self) -> int:
+        """The number of calls."""
+        return sum(map(len, self.groups))
+
+
+class House:
+    """One initial state.
+
+    Args:
+        seed: Of the study.
+        number: Of the house; with the seed it fixes everything.
+    """
+
+    def __init__(self, seed: int, number: int) -> None:
+        self.number = number
+        self.drawn = Errands.seed(_rng(seed, "house", number))
+        self.world = World([Errands], [self.drawn])
+        self.scenario_id = content_id("study house", self.world.digest(), number)
+
+
+class _Pools:
+    """Names of which each occurs once in a task."""
+
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
+        self._left = {"item": list(ITEMS), "room": list(ROOMS), "person": list(PEOPLE)}
+
+    def take(self, kind: str) -> str:
+        left = self._left[kind]
+        return left.pop(self.rng.randrange(len(left)))
+
+
+def _rng(*key: Any) -> Random:
+    return Random(int.from_bytes(blake2b(repr(key).encode(), digest_size=8).digest(), "big"))
+
+
+def _carry(pools: _Pools, _: World) -> Errand:
+    item, room = pools.take("item"), pools.take("room")
+    return Errand(f"carry the {item} to the {room}", (Call("carry", {"item": item, "room": room}),))
+
+
+def _give(pools: _Pools, _: World) -> Errand:
+    item, person = pools.take("item"), pools.take("person")
+    return Errand(f"give the {item} to {person}", (Call("give", {"item": item, "person": person}),))
+
+
+def _lamp(pools: _Pools, _: World) -> Errand:
+    room, level = pools.take("room"), pools.rng.choice(LEVELS)
+    return Errand(f"set the {room} lamp to {level}", (Call("lamp", {"room": room, "level": level}),))
+
+
+def _lock(pools: _Pools, _: World) -> Errand:
+    room = pools.take("room")
+    return Errand(f"lock the {room}", (Call("door", {"room": room, "state": "locked"}),))
+
+
+def _heat(pools: _Pools, _: World) -> Errand:
+    room, degrees = pools.take("room"), pools.rng.randint(15, 24)
+    return Errand(f"heat the {room} to {degrees}", (Call("heat", {"room": room, "degrees": degrees}),))
+
+
+def _order(pools: _Pools, _: World) -> Errand:
+    item, count = pools.take("item"), pools.rng.randint(2, 9)
+    return Errand(f"order {count} of the {item}", (Call("order", {"item": item, "count": count}),))
+
+
+def _call(pools: _Pools, _: World) -> Errand:
+    person, hour = pools.take("person"), pools.rng.randint(2, 9)
+    return Errand(f"call {person} at {hour}", (Call("call", {"person": person, "hour": hour}),))
+
+
+def _where(pools: _Pools, _: World) -> Errand:
+    item = pools.take("item")
+    return Errand(f"tell me where the {item} is", (Call("find", {"item": item}),), asks=True)
+
+
+def _bring(pools: _Pools, world: World) -> Errand:
+    item, person = pools.take("item"), pools.take("person")
+    room = _look(world, "locate", {"person": person})
+    calls = (Call("locate", {"person": person}), Call("carry", {"item": item, "room": room}))
+    return Errand(f"bring the {item} to where {person} is", calls)
+
+
+def _light(pools: _Pools, world: World) -> Errand:
+    item, level = pools.take("item"), pools.rng.choice(LEVELS)
+    room = _look(world, "find", {"item": item})
+    calls = (Call("find", {"item": item}), Call("lamp", {"room": room, "level": level}))
+    return Errand(f"set the lamp where the {item} is to {level}", calls)
+
+
+def _look(world: World, tool: str, arguments: dict[str, Any]) -> str:
+    return str(world.call(tool, arguments).result["room"])
+
+
+KINDS: dict[str, Callable[[_Pools, World], Errand]] = {
+    "carry": _carry,
+    "give": _give,
+    "lamp": _lamp,
+    "lock": _lock,
+    "heat": _heat,
+    "order": _order,
+    "call": _call,
+    "where": _where,
+    "bring": _bring,
+    "light": _light,
+}
+
+
+def composition_is_held_out(kinds: Sequence[str]) -> bool:
+    """Say whether two errands follow each other that do so in no training set."""
+    for left, right in pairwise(kinds):
+        digest = blake2b(f"{left}>{right}".encode(), digest_size=4).digest()
+        if int.from_bytes(digest, "big") / 2**32 < _HELD_OUT_SHARE:
+            return True
+    return False
+
+
+def draw_tasks(
+    number: int,
+    *,
+    seed: int,
+    first_house: int,
+    errands: Sequence[int] = (1, 2, 2, 3),
+    unseen: bool = False,
+    without: frozenset[str] = frozenset(),
+) -> list[StudyTask]:
+    """Draw tasks with requests that all differ.
+
+    Args:
+        number: How many.
+        seed: Of the study.
+        first_house: Number of the first house; sets with other houses share no initial state.
+        errands: Numbers of errands in equal shares.
+        unseen: Only held-out compositions; otherwise none.
+        without: Requests that are not to be drawn.
+    """
+    rng = _rng(seed, "tasks", first_house, number, unseen)
+    found: list[StudyTask] = []
+    seen = set(without)
+    house = House(seed, first_house)
+    # Tasks of one errand have no composition that could be held out.
+    sizes = [size for size in errands if size > 1 or not unseen]
+    while len(found) < number:
+        if house.number != first_house + len(found) // _TASKS_PER_HOUSE:
+            house = House(seed, first_house + len(found) // _TASKS_PER_HOUSE)
+        kinds = tuple(rng.choice(list(KINDS)) for _ in range(sizes[len(found) % len(sizes)]))
+        if composition_is_held_out(kinds) != unseen:
+            continue
+        task = _task(kinds, house, rng)
+        if task is not None and task.query not in seen:
+            seen.add(task.query)
+            found.append(task)
+    return found
+
+
+def _task(kinds: tuple[str, ...], house: House, rng: Random) -> StudyTask | None:
+    pools, world = _Pools(rng), house.world
+    drawn = [KINDS[kind](pools, world) for kind in kinds]
+    words = drawn[0].words
+    groups: list[tuple[Call, ...]] = [(call,) for call in drawn[0].calls]
+    for before, errand in pairwise(drawn):
+        together = rng.random() < 0.5
+        words += (" and " if together else ", then ") + errand.words
+        if together and len(before.calls) == len(errand.calls) == 1:
+            groups[-1] = (*groups[-1], *errand.calls)
+        else:
+            groups += [(call,) for call in errand.calls]
+    outputs: list[tuple[str, dict[str, Any]]] = []
+    start = world.mark()
+    for group in groups:
+        for call in group:
+            outcome = world.call(call.name, call.arguments)
+            if outcome.status != "ok":
+                world.rollback(start)
+                return None
+            if any(errand.asks and errand.calls[0] == call for errand in drawn):
+                outputs.append((call.name, outcome.result))
+    world.rollback(start)
+    return StudyTask(words[0].upper() + words[1:] + ".", kinds, tuple(groups), tuple(outputs), house.number)
+
+
+def spoil(task: StudyTask, rng: Random) -> tuple[tuple[Call, ...], ...]:
+    """Return the calls of a faulty demonstration: it stops early, or leaves one call out; one call is left as it is."""
+    calls = [call for group in task.groups for call in group]
+    if len(calls) < 2:
+        return task.groups
+    if rng.random() < 0.5:
+        kept = calls[: rng.randrange(1, len(calls))]
+        return tuple((call,) for call in kept)
+    # Without its look a chain still does what it should: the faulty demonstration would know what nobody said.
+    acting = [place for place, call in enumerate(calls) if call.name not in ("find", "locate")]
+    gone = rng.choice(acting or range(len(calls)))
+    return tuple(
+        tuple(call for call in group if call is not calls[gone])
+        for group in task.groups
+        if any(call is not calls[gone] for call in group)
+    )
+
+
+def write_tasks(
+    out: Path,
+    tasks: Sequence[StudyTask],
+    *,
+    seed: int,
+    split: str,
+    said: Callable[[int, StudyTask], tuple[tuple[Call, ...], ...]] | None = None,
+) -> Path:
+    """Write tasks as a run, their trajectories executed.
+
+    Args:
+        out: A new folder.
+        tasks: The tasks.
+        seed: Of the study.
+        split: Of all its scenarios.
+        said: The calls that the trajectory of a task makes, by its number; None for its gold.
+    """
+    names = {name: operation.tool for name, operation in operations(Errands).items()}
+    houses: dict[int, House] = {}
+    tables: dict[str, list[Any]] = {"tools": [tool_row(tool) for tool in names.values()]}
+    for name in ("scenarios", "tasks", "queries", "trajectories", "steps", "executions"):
+        tables[name] = []
+    executed: set[str] = set()
+    for number, task in enumerate(tasks):
+        house = houses.get(task.house)
+        if house is None:
+            house = houses[task.house] = House(seed, task.house)
+            tables["scenarios"].append(_scenario(house, split, names.values()))
+        world, start = house.world, house.world.mark()
+        for group in task.groups:
+            for call in group:
+                world.call(call.name, call.arguments)
+        goal_hash = world.digest()
+        world.rollback(start)
+        task_id = content_id("study task", house.scenario_id, task.query)
+        trajectory_id = content_id("study trajectory", task_id, split, number)
+        tables["tasks"].append(_task_row(task, task_id, house, goal_hash))
+        query_id = content_id("study query", task_id)
+        tables["queries"].append(
+            QueryRow(query_id, task_id, canonical_json([task.query]), "[]", "plain", "", "{}")
+        )
+        groups = task.groups if said is None else said(number, task)
+        step = 0
+        for place, group in enumerate(groups):
+            for call in group:
+                before = world.digest()
+                outcome = world.call(call.name, call.arguments)
+                after = world.digest()
+                key = content_id("study execution", house.scenario_id, before, call.name, call.arguments)
+                if key not in executed:
+                    executed.add(key)
+                    shown = (canonical_json(outcome.result), canonical_json(outcome.error))
+                    tables["executions"].append(
+                        ExecutionRow(key, outcome.status, *shown, before, after, "real", False)
+                    )
+                tables["steps"].append(
+                    StepRow(
+                        trajectory_id,
+                        step,
+                        place,
+                        0,
+                        call.name,
+                        names[call.name].tool_id,
+                        _plan(call),
+                        canonical_json(call.arguments),
+                        "{}",
+                        key,
+                        _rationale(call),
+                    )
+                )
+                step += 1
+        world.rollback(start)
+        tables["trajectories"].append(
+            TrajectoryRow(
+                trajectory_id,
+                task_id,
+                query_id,
+                "gold",
+                "offline",
+                "",
+                -1,
+                "",
+                "\n".join(_plan(call) for group in groups for call in group),
+                "[]",
+                "Done.",
+                step,
+                said is None,
+                said is None,
+            )
+        )
+    for name, rows in tables.items():
+        write_shard(out, name, "00000", rows)
+    info = {
+        "format_version": FORMAT_VERSION,
+        "kind": "build",
+        "seed": seed,
+        "counts": {"gold": len(tasks), "scenarios": len(houses)},
+    }
+    (out / "run.json").write_bytes(msgspec.json.encode(info))
+    return out
+
+
+def _plan(call: Call) -> str:
+    return f"{call.name} {' '.join(str(value) for value in call.arguments.values())}"
+
+
+def _rationale(call: Call) -> str:
+    return f"Next comes {_plan(call)}."
+
+
+def _scenario(house: House, split: str, tools: Iterable[Any]) -> ScenarioRow:
+    state = house.world.store.dump()
+    return ScenarioRow(
+        scenario_id=house.scenario_id,
+        title=house.drawn.title,
+        description=house.drawn.description,
+        domain=Errands.domain,
+        tool_ids=canonical_json([tool.tool_id for tool in tools]),
+        environment=canonical_json({"kind": "builtin", "domains": [Errands.domain], "safety": "snapshot"}),
+        context="{}",
+        seed_state=canonical_json(state),
+        seed_state_hash=house.world.digest(),
+        split=split,
+    )
+
+
+def _task_row(task: StudyTask, task_id: str, house: House, goal_hash: str) -> TaskRow:
+    expression = ", ".join(
+        f"({' || '.join(call.name for call in group)})" if len(group) > 1 else group[0].name
+        for group in task.groups
+    )
+    outputs = [
+        {"tool": tool, "values": [{"pointer": f"/{key}", "value": value} for key, value in result.items()]}
+        for tool, result in task.outputs
+    ]
+    return TaskRow(
+        task_id=task_id,
+        scenario_id=house.scenario_id,
+        expression=expression,
+        canonical=expression,
+        shape=" > ".join(task.kinds),
+        level=len(task.kinds),
+        n_actions=task.actions,
+        n_parallel_groups=sum(len(group) > 1 for group in task.groups),
+        bindings="[]",
+        goal=canonical_json({"final_state_hash": goal_hash, "required_outputs": outputs}),
+        stop_reason="",
+        over_serialised=False,
+        category="call",
+        withheld_tool_ids="[]",
+    )

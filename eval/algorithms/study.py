@@ -1,0 +1,193 @@
+"""Running a study: units in processes, each done once; a second call goes on where the first one stopped."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from planarena.errors import ConfigError, PlanArenaError, UserError
+from planarena.eval.algorithms.plan import StudyConfig, Unit, units_of
+
+__all__ = ["Progress", "estimate", "run_study"]
+
+Progress = Callable[[int, int, str, float | None], None]
+
+# [measured] CPU seconds of one step of one row of 110 tokens and of one reply of 25, for a model of 0.7 million
+# parameters on one core of a server; other sizes are scaled by their parameters.
+_SECONDS_PER_TRAINED_ROW = 0.009
+_SECONDS_PER_REPLY = 0.006
+
+
+def run_study(config: StudyConfig, tell: Progress | None = None) -> dict[str, Any]:
+    """Run what is left of a study and write its tables and its page.
+
+    Args:
+        config: The study.
+        tell: Told units done, units in all, the unit that ended, and the seconds that are left (None if unknown).
+
+    Returns:
+        What scores.json holds.
+
+    Raises:
+        UserError: No folder, one that holds another study, an ablation that cannot be run here.
+        PlanArenaError: A unit failed; what is done stays done.
+    """
+    from planarena.eval.algorithms.results import gather, write_study
+    from planarena.eval.algorithms.setting import prepare
+    from planarena.eval.algorithms.signs import refuse_ablation
+
+    if not config.out:
+        raise UserError("no folder for the study is given", where="--out", fix="write --out DIR")
+    if config.ablation:
+        refuse_ablation(config.ablation)
+    units = units_of(config)
+    root = Path(config.out)
+    _claim(root, config)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    sets = prepare(config)
+    _run_units(config, units, tell or (lambda *_: None))
+    scores = gather(config, units, sets)
+    write_study(root, scores)
+    return scores
+
+
+def _claim(root: Path, config: StudyConfig) -> None:
+    stored = root / "study.json"
+    if stored.is_file():
+        if msgspec.json.decode(stored.read_bytes()) != config.identity():
+            raise UserError(
+                "holds another study",
+                where=str(root),
+                fix="repeat its options to go on with it, or name another --out",
+            )
+        return
+    if root.is_dir() and any(root.iterdir()):
+        raise UserError("is not empty and holds no study", where=str(root), fix="name another --out")
+    root.mkdir(parents=True, exist_ok=True)
+    draft = root / ".study.tmp"
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(config.identity()), indent=1))
+    draft.replace(stored)
+
+
+def result_path(config: StudyConfig, unit: Unit) -> Path:
+    """Return where a unit's result lies once it is done."""
+    return Path(config.out) / "units" / unit.name / "result.json"
+
+
+def _run_units(config: StudyConfig, units: list[Unit], tell: Progress) -> None:
+    left = [unit for unit in units if not result_path(config, unit).is_file()]
+    done = {unit.name for unit in units} - {unit.name for unit in left}
+    if not left:
+        return
+    # The longest first: a ceiling that starts last keeps one process waiting for it.
+    cost = {unit.name: _cost(config, unit) for unit in left}
+    left.sort(key=lambda unit: (bool(unit.needs), -cost[unit.name]))
+    total = sum(cost.values())
+    started, spent = time.perf_counter(), 0.0
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(config.jobs, mp_context=context, initializer=_set_up) as pool:
+        running: dict[Future[float], Unit] = {}
+        try:
+            while left or running:
+                for unit in list(left):
+                    if len(running) >= config.jobs:
+                        break
+                    if not unit.needs or unit.needs in done:
+                        left.remove(unit)
+                        running[pool.submit(_work, config, unit)] = unit
+                finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    unit = running.pop(future)
+                    try:
+                        future.result()
+                    except UserError:
+                        raise
+                    except Exception as error:
+                        raise PlanArenaError(
+                            f"the unit {unit.name} failed: {error}\n  fix: mend the cause and run the same command "
+                            "again; what is done stays done"
+                        ) from error
+                    done.add(unit.name)
+                    spent += cost[unit.name]
+                    rate = (time.perf_counter() - started) / spent
+                    tell(len(done), len(units), unit.name, rate * (total - spent))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+            raise
+
+
+def _set_up() -> None:
+    import signal
+
+    # Ctrl-C is the parent's: it ends the workers itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _work(config: StudyConfig, unit: Unit) -> float:
+    from planarena.eval.algorithms.work import do_unit
+
+    return float(do_unit(config, unit)["seconds"]["all"])
+
+
+def _cost(config: StudyConfig, unit: Unit) -> float:
+    """Return about how many CPU seconds a unit takes."""
+    size = _parameters(config) / 0.7e6
+    playing = 4 * config.test * 3 * _SECONDS_PER_REPLY
+    rows = {
+        "start": config.start_steps.get(unit.regime, 0) * config.start_rows,
+        "ceiling": config.ceiling_steps * config.start_rows,
+        "train": config.steps * config.expert_rows,
+    }[unit.kind]
+    replies = 0
+    if unit.method == "sft-compute":
+        rows *= config.compute_ratio
+    elif unit.kind == "train" and unit.method != "sft-steps":
+        replies = config.batches * config.prompts * config.group * (3 if unit.regime == "scarce" else 1)
+        rows = replies
+    return size * (rows * _SECONDS_PER_TRAINED_ROW + replies * _SECONDS_PER_REPLY + playing)
+
+
+def _parameters(config: StudyConfig) -> float:
+    tiny = config.tiny
+    layer = 4 * tiny.hidden**2 + 3 * tiny.hidden * tiny.intermediate
+    return tiny.layers * layer + tiny.vocabulary * tiny.hidden
+
+
+def estimate(config: StudyConfig) -> dict[str, Any]:
+    """Return the plan: units by kind, and about how long they take with the study's processes.
+
+    Raises:
+        ConfigError: A model whose size is not known.
+    """
+    if config.model != "tiny" and not Path(config.model).is_dir():
+        raise ConfigError(
+            "there is no such folder",
+            where="--model",
+            fix="write --model tiny, or a folder that transformers loads",
+        )
+    units = units_of(config)
+    seconds = sum(_cost(config, unit) for unit in units)
+    kinds: dict[str, int] = {}
+    for unit in units:
+        kinds[unit.kind] = kinds.get(unit.kind, 0) + 1
+    return {
+        "units": [unit.name for unit in units],
+        "counts": kinds,
+        "steps": config.steps,
+        "rollouts per training": config.batches * config.prompts * config.group,
+        "held-out tasks": 2 * config.test,
+        "cpu_minutes": round(seconds / 60, 1),
+        "minutes": round(seconds / 60 / config.jobs, 1),
+    }

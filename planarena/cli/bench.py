@@ -1,0 +1,169 @@
+"""`planarena bench algorithms`: many trainings from one start, and what their differences carry."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from planarena.cli import plain
+
+if TYPE_CHECKING:
+    from planarena.eval.algorithms.plan import StudyConfig
+
+__all__ = ["app"]
+
+app = typer.Typer(add_completion=False, help="Train many algorithms from one start and compare them.")
+
+
+@app.callback()
+def _group() -> None:
+    """Train many algorithms from one start and compare them."""
+
+
+@app.command("algorithms")
+def algorithms(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="The folder of the study; a second call goes on."),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option("--preset", metavar="smoke|full", help="smoke: two cores, an hour; full: a GPU.")
+    ] = "smoke",
+    ablation: Annotated[
+        str | None,
+        typer.Option(
+            "--ablation", metavar="NAME", help="A table or figure of the papers; `list` names them."
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="PATH|tiny", help="What every start is taught from.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings of each.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Of the data and the starts.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Processes; 0 takes one per core.")] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan and about how long it takes.")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="A YAML file of settings.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="K=V", help="One setting, as batches=40 or tiny.hidden=256."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Train algorithms from one start on the same rows and play held-out tasks with each.
+
+    The folder gets report.html, tables.md and scores.json.
+    """
+    if ablation == "list":
+        _print_ablations(as_json)
+        return
+    read = _read(
+        config,
+        settings or [],
+        preset,
+        {"ablation": ablation, "model": model, "seeds": seeds, "seed": seed},
+        jobs,
+        out,
+    )
+    from planarena.eval.algorithms.study import estimate, run_study
+
+    if dry_run:
+        _print_plan(estimate(read), as_json)
+        return
+    scores = run_study(read, None if as_json else _tell)
+    _print_scores(scores, Path(read.out), as_json)
+
+
+def _read(
+    file: Path | None, settings: list[str], preset: str, options: dict[str, Any], jobs: int, out: Path | None
+) -> StudyConfig:
+    import os
+
+    from planarena.config import load_config, parse_settings
+    from planarena.errors import ConfigError
+    from planarena.eval.algorithms.plan import PRESETS, StudyConfig, full_algorithms
+
+    if preset not in PRESETS:
+        raise ConfigError(
+            f"there is no preset {preset!r}", where="--preset", fix=f"one of: {', '.join(PRESETS)}"
+        )
+    base = dict(PRESETS[preset])
+    if preset == "full":
+        base["algorithms"] = full_algorithms()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = {key: value for key, value in options.items() if value is not None}
+    given |= {"preset": preset, "jobs": jobs or cores, "out": "" if out is None else str(out)}
+    return load_config(StudyConfig, file=file, preset=base, values=given | parse_settings(settings))
+
+
+def _tell(done: int, total: int, name: str, left: float | None) -> None:
+    shown = "" if left is None else f", about {left / 60:.1f} minutes left"
+    sys.stderr.write(f"{done} of {total}: {name}{shown}\n")
+    sys.stderr.flush()
+
+
+def _print_ablations(as_json: bool) -> None:
+    import json
+
+    from planarena.eval.algorithms.signs import runnable
+    from planarena.trainers.algorithms.ablations import ablation, ablation_names
+
+    rows = [
+        {"name": name, "source": ablation(name).source, "here": name in runnable()}
+        for name in ablation_names()
+    ]
+    if as_json:
+        sys.stdout.write(json.dumps(rows) + "\n")
+        return
+    for row in rows:
+        note = "" if row["here"] else "  (needs other data than the study's)"
+        sys.stdout.write(plain(f"{row['name']:<24}{row['source']}{note}\n"))
+
+
+def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
+    import json
+
+    if as_json:
+        sys.stdout.write(json.dumps(plan) + "\n")
+        return
+    counts = ", ".join(f"{number} {kind}" for kind, number in plan["counts"].items())
+    sys.stdout.write(
+        f"{len(plan['units'])} units ({counts}), {plan['steps']} steps and {plan['rollouts per training']} rollouts in each "
+        f"training, {plan['held-out tasks']} held-out tasks\n"
+        f"about {plan['cpu_minutes']} minutes of CPU time, about {plan['minutes']} minutes with these processes\n"
+    )
+
+
+def _print_scores(scores: dict[str, Any], out: Path, as_json: bool) -> None:
+    import json
+
+    from planarena.eval.algorithms.tables import study_tables
+
+    if as_json:
+        sys.stdout.write(
+            json.dumps({"out": str(out), "findings": scores.get("findings", scores.get("ablation"))}) + "\n"
+        )
+        return
+    lines = []
+    for table in study_tables(scores):
+        if "greedy" not in table.title and "expected" not in table.title and "Signs" not in table.title:
+            continue
+        widths = [
+            max(len(row[place]) for row in [table.head, *table.rows]) for place in range(len(table.head))
+        ]
+        lines.append(table.title)
+        for row in [table.head, *table.rows]:
+            lines.append(
+                "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            )
+        lines.append("")
+    lines.append(f"report: {out / 'report.html'}")
+    sys.stdout.write(plain("\n".join(lines) + "\n"))

@@ -1,0 +1,123 @@
+"""`planarena bench algorithms` in miniature: every file, the same scores after a resume, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SETTINGS = {
+    "test": 6,
+    "demonstrations": 24,
+    "scarce_demonstrations": 12,
+    "tasks": 6,
+    "start_steps": "{gold: 3, scarce: 3, repair: 3}",
+    "ceiling_steps": 3,
+    "batches": 3,
+    "prompts": 2,
+    "group": 2,
+    "expert_rows": 2,
+    "start_rows": 4,
+    "compute_ratio": 2,
+    "tiny": "{hidden: 32, layers: 1, heads: 2, intermediate: 48}",
+}
+
+
+def bench(out: Path | None, *options: str, **changes: Any) -> subprocess.CompletedProcess[str]:
+    given = [f"--set={key}={value}" for key, value in (SETTINGS | changes).items()]
+    where = ["--out", str(out)] if out else []
+    code = "import sys; from planarena.cli import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", code, "bench", "algorithms", "--jobs", "1", *where, *options, *given],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def without_times(scores: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in scores.items() if key not in ("seconds", "cpu_seconds", "config")}
+    for regime in kept["regimes"].values():
+        for row in regime["rows"].values():
+            row.pop("cpu_seconds")
+    return kept
+
+
+def test_a_study_goes_on_where_it_stopped_and_gives_the_same_scores(tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    narrow = {"regimes": "[gold, scarce]", "algorithms": "[grpo, chord-phi]", "seeds": 1}
+    first = bench(out, **narrow)
+    assert first.returncode == 0, first.stderr
+    for words in ("gold: success, greedy", "unseen", "ceiling", "What was expected", "report.html"):
+        assert words in first.stdout
+    before = json.loads((out / "scores.json").read_text())
+    assert set(before["regimes"]) == {"gold", "scarce"}
+    rows = before["regimes"]["scarce"]["rows"]
+    assert list(rows) == ["start", "sft-steps", "sft-compute", "grpo", "chord-phi", "ceiling"]
+    assert set(before["sets"]["overlap"].values()) == {0}
+    assert {one["verdict"] for one in before["findings"]} <= {"seen", "not seen", "cannot be told"}
+    page = (out / "report.html").read_text()
+    assert "<svg" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+
+    # A unit that was killed before its result was written is done again, the others are not.
+    kept = out / "units" / "gold" / "grpo" / "0" / "result.json"
+    written = kept.stat().st_mtime_ns
+    (out / "units" / "scarce" / "grpo" / "0" / "result.json").unlink()
+    second = bench(out, **narrow)
+    assert second.returncode == 0, second.stderr
+    assert "10 of 10: scarce/grpo/0" in second.stderr
+    assert second.stderr.count(" of 10") == 1
+    assert kept.stat().st_mtime_ns == written
+    after = json.loads((out / "scores.json").read_text())
+    assert without_times(after) == without_times(before)
+
+    other = bench(out, **narrow, rate="3e-4")
+    assert other.returncode == 2
+    assert "another study" in other.stderr
+
+
+def test_an_ablation_reports_on_the_papers_sign(tmp_path: Path) -> None:
+    found = bench(tmp_path / "table4", "--ablation", "000-table-4", seeds=1)
+    assert found.returncode == 0, found.stderr
+    scores = json.loads((tmp_path / "table4" / "scores.json").read_text())
+    signs = scores["ablation"]["signs"]
+    assert {(one["better"], one["worse"]) for one in signs} == {("With", "Without")}
+    assert {one["verdict"] for one in signs} <= {"seen", "not seen: the opposite", "cannot be told"}
+    assert "The paper's sign" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--preset", "huge"], "there is no preset"),
+        (["--ablation", "000-table-9", "--out", "x"], "there is no ablation"),
+        (["--ablation", "003-table-6", "--out", "x"], "demonstrations of two generators"),
+        ([], "no folder for the study"),
+        (["--set", "batchs=3", "--out", "x"], "did you mean batches"),
+    ],
+)
+def test_what_cannot_be_is_refused(options: list[str], words: str) -> None:
+    from typer.testing import CliRunner
+
+    from planarena.cli import app
+    from planarena.errors import PlanArenaError
+
+    found = CliRunner().invoke(app, ["bench", "algorithms", *options])
+    assert found.exit_code != 0
+    assert isinstance(found.exception, PlanArenaError)
+    assert words in str(found.exception)
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path: Path) -> None:
+    found = bench(tmp_path / "none", "--dry-run", "--json")
+    assert found.returncode == 0, found.stderr
+    plan = json.loads(found.stdout)
+    assert plan["counts"] == {"start": 3, "ceiling": 1, "train": 72}
+    assert plan["cpu_minutes"] > 0
+    assert not (tmp_path / "none").exists()

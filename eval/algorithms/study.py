@@ -5,14 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from planarena.errors import ConfigError, PlanArenaError, UserError
+from planarena.errors import ConfigError, Interrupted, PlanArenaError, UserError
 from planarena.eval.algorithms.plan import StudyConfig, Unit, units_of
 
 __all__ = ["Progress", "estimate", "run_study"]
@@ -91,6 +92,21 @@ def _run_units(config: StudyConfig, units: list[Unit], tell: Progress) -> None:
     left.sort(key=lambda unit: (bool(unit.needs), -cost[unit.name]))
     total = sum(cost.values())
     started, spent = time.perf_counter(), 0.0
+
+    def ended(unit: Unit) -> None:
+        nonlocal spent
+        done.add(unit.name)
+        spent += cost[unit.name]
+        rate = (time.perf_counter() - started) / spent
+        tell(len(done), len(units), unit.name, rate * (total - spent))
+
+    if config.jobs == 1:
+        # Starts stand before what needs them.
+        for unit in left:
+            with _named(unit):
+                _work(config, unit)
+            ended(unit)
+        return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(config.jobs, mp_context=context, initializer=_set_up) as pool:
         running: dict[Future[float], Unit] = {}
@@ -105,24 +121,29 @@ def _run_units(config: StudyConfig, units: list[Unit], tell: Progress) -> None:
                 finished, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     unit = running.pop(future)
-                    try:
+                    with _named(unit):
                         future.result()
-                    except UserError:
-                        raise
-                    except Exception as error:
-                        raise PlanArenaError(
-                            f"the unit {unit.name} failed: {error}\n  fix: mend the cause and run the same command "
-                            "again; what is done stays done"
-                        ) from error
-                    done.add(unit.name)
-                    spent += cost[unit.name]
-                    rate = (time.perf_counter() - started) / spent
-                    tell(len(done), len(units), unit.name, rate * (total - spent))
+                    ended(unit)
         except BaseException:
+            # Each unit starts anew or from its last checkpoint.
+            workers = list((pool._processes or {}).values())
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
+            for process in workers:
                 process.terminate()
             raise
+
+
+@contextmanager
+def _named(unit: Unit) -> Iterator[None]:
+    try:
+        yield
+    except (UserError, Interrupted):
+        raise
+    except Exception as error:
+        raise PlanArenaError(
+            f"the unit {unit.name} failed: {error}\n  fix: mend the cause and run the same command again; what is done "
+            "stays done"
+        ) from error
 
 
 def _set_up() -> None:

@@ -194,9 +194,12 @@ def do_unit(config: StudyConfig, unit: Unit) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     clock, spent = time.perf_counter(), time.process_time()
     training = training_config(config, unit)
-    trained = train(training)
-    trained_seconds = time.process_time() - spent
     model = folder / "model"
+    trained = train(training)
+    if not trained.checkpoint and not model.is_dir():
+        # It was finished and tidied up before, and its result is gone.
+        trained = train(training, fresh=True)
+    trained_seconds = time.process_time() - spent
     if not model.is_dir():
         # What the study needs of the checkpoint: weights and tokenizer, not the moments.
         draft = folder / ".model.tmp"

@@ -82,6 +82,7 @@ def test_a_study_goes_on_where_it_stopped_and_gives_the_same_scores(tmp_path: Pa
     assert "another study" in other.stderr
 
 
+@pytest.mark.full
 def test_an_ablation_reports_on_the_papers_sign(tmp_path: Path) -> None:
     found = bench(tmp_path / "table4", "--ablation", "000-table-4", seeds=1)
     assert found.returncode == 0, found.stderr

@@ -25,7 +25,7 @@ _COLOURS = (
 _REGIMES = {
     "gold": "The start is taught from correct demonstrations and stopped early; rewards compare with the gold action, as in "
     "the papers. The claim is that each algorithm raises its start. It carries no ranking.",
-    "scarce": "Few demonstrations, all of tasks of one errand, are all the supervision there is. Practised tasks have an "
+    "scarce": "Few demonstrations, most of them of one errand, are all the supervision there is. Practised tasks have an "
     "environment and no gold: the reward is the goal predicate. The controls can use the demonstrations alone.",
     "repair": "The start is taught from demonstrations of which most are faulty: they stop early or leave a call out. Audited gold "
     "of a few tasks is practised. This regime is made so that there is something to repair, and is said to be.",

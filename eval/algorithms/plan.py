@@ -33,7 +33,7 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         device: Of every training: `auto`, `cpu`, `cuda`.
         test: Held-out tasks of seen compositions, and as many of unseen ones.
         demonstrations: Tasks with demonstrations that the start of `gold` and of `repair` is taught from.
-        scarce_demonstrations: Those of `scarce`: tasks of one errand alone, parts of the tasks to come.
+        scarce_demonstrations: Those of `scarce`: three of four are of one errand, parts of the tasks to come, one of two.
         tasks: Tasks that are practised, the same in every regime; passed over several times.
         start_steps: Supervised steps of each start by regime.
         start_rows: Rows of one such step.
@@ -46,7 +46,8 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         updates: Optimiser updates per batch; with one every clip rule would be inert.
         rate: Learning rate of the trainings.
         expert_rows: Rows of an expert batch and of a step of the supervised controls.
-        compute_ratio: Steps of the supervised control of equal compute, as a multiple of the others' steps.
+        compute_ratio: Steps of the supervised control of equal compute by regime, as a multiple of the others' steps;
+            both CPU times are reported.
         temperature: Of rollouts.
         tiny: The model of `--model tiny`.
     """
@@ -63,22 +64,24 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     device: str = "cpu"
     test: int = 256
     demonstrations: int = 1200
-    scarce_demonstrations: int = 300
-    tasks: int = 48
+    scarce_demonstrations: int = 900
+    tasks: int = 32
     start_steps: dict[str, int] = msgspec.field(
-        default_factory=lambda: {"gold": 500, "scarce": 350, "repair": 900}
+        default_factory=lambda: {"gold": 500, "scarce": 500, "repair": 800}
     )
     start_rows: int = 16
     start_rate: float = 1e-3
     ceiling_steps: int = 1600
     fault_share: float = 0.6
-    batches: int = 16
+    batches: int = 20
     prompts: int = 12
     group: int = 8
     updates: int = 2
     rate: float = 2e-4
     expert_rows: int = 16
-    compute_ratio: int = 6
+    compute_ratio: dict[str, int] = msgspec.field(
+        default_factory=lambda: {"gold": 5, "scarce": 15, "repair": 5}
+    )
     temperature: float = 1.0
     tiny: TinyConfig = msgspec.field(
         default_factory=lambda: TinyConfig(hidden=128, layers=3, heads=4, intermediate=384, vocabulary=600)
@@ -115,7 +118,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "device": "auto",
         "test": 512,
         "demonstrations": 6000,
-        "scarce_demonstrations": 900,
+        "scarce_demonstrations": 1800,
         "tasks": 256,
         "start_steps": {"gold": 2000, "scarce": 1200, "repair": 3000},
         "start_rows": 32,

@@ -25,7 +25,7 @@ TEST_SETS = ("seen", "unseen")
 # Set -> what it is; the numbers of houses keep the initial states of all sets apart.
 SETS = {
     "clean": "demonstrations for the start of the regime gold, and part of the ceiling's",
-    "parts": "demonstrations for the start of the regime scarce: tasks of one errand",
+    "parts": "demonstrations for the start of the regime scarce: tasks of one errand, some of two",
     "faulty": "the same tasks as `clean`, most demonstrations stopping early or leaving a call out",
     "tasks": "the tasks that are practised in every regime",
     "all": "the tasks of `clean`, `parts` and `tasks` with their gold, for the ceiling",
@@ -53,7 +53,7 @@ def prepare(config: StudyConfig) -> dict[str, Any]:
     clean = draw_tasks(config.demonstrations, seed=seed, first_house=0)
     taken = frozenset(task.query for task in clean)
     parts = draw_tasks(
-        config.scarce_demonstrations, seed=seed, first_house=_HOUSES, errands=(1,), without=taken
+        config.scarce_demonstrations, seed=seed, first_house=_HOUSES, errands=(1, 1, 1, 2), without=taken
     )
     taken |= {task.query for task in parts}
     practised = draw_tasks(

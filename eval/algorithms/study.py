@@ -173,7 +173,7 @@ def _cost(config: StudyConfig, unit: Unit) -> float:
     }[unit.kind]
     replies = 0
     if unit.method == "sft-compute":
-        rows *= config.compute_ratio
+        rows *= config.compute_ratio.get(unit.regime, 1)
     elif unit.kind == "train" and unit.method != "sft-steps":
         replies = config.batches * config.prompts * config.group * (3 if unit.regime == "scarce" else 1)
         rows = replies

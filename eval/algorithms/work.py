@@ -82,7 +82,8 @@ def training_config(config: StudyConfig, unit: Unit) -> TrainConfig:
     steps = {
         "start": config.start_steps.get(unit.regime, 0),
         "ceiling": config.ceiling_steps,
-        "train": config.steps * (config.compute_ratio if unit.method == "sft-compute" else 1),
+        "train": config.steps
+        * (config.compute_ratio.get(unit.regime, 1) if unit.method == "sft-compute" else 1),
     }[unit.kind]
     return TrainConfig(
         out=str(_folder(config, unit) / "training"),

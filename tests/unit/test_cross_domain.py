@@ -49,6 +49,7 @@ ALONE = {
     "boards": ("aaa918a49a00313d", "90a8d0434c3c9a29"),
     "inventory": ("bece109ea0df0424", "731228e14aa7fb48"),
     "hr": ("44bb68f3b3f247a5", "7d590a78d1033317"),
+    "notes": ("84822336d2e7d755", "045b0d4772df165c"),
 }
 
 

@@ -43,6 +43,7 @@ DOMAINS: dict[str, str] = {
     "boards": "Boards",
     "inventory": "Inventory",
     "hr": "Hr",
+    "notes": "Notepad",
 }
 
 

@@ -79,6 +79,9 @@ CASES: dict[str, dict[str, Any]] = {
     "grpo": {"update": UpdateConfig(updates_per_batch=2, sync_interval=3, learning_rate=1e-3, schedule="cosine", warmup=3)},
     # Groups drawn anew.
     "dapo": {},
+    # A teacher that is the current policy, and one that is the policy of the start.
+    "gear": {},
+    "opsd": {},
     # A frozen reference.
     "kto": {"update": UpdateConfig(expert_batch_size=3, learning_rate=1e-3)},
 }  # fmt: skip
@@ -108,12 +111,27 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(
     assert _weights(resumed.checkpoint) == _weights(whole.checkpoint)
 
 
-def test_a_killed_process_goes_on_to_the_bit(start: str, built_run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "lines"),
+    [
+        ("dupo", 6),
+        # Killed while half of a batch's updates are made, so the newest checkpoint is further back.
+        ("chord-mu", 4),
+        ("gear", 6),
+        pytest.param("relift", 5, marks=pytest.mark.full),
+        pytest.param("sasr", 7, marks=pytest.mark.full),
+        pytest.param("kto", 6, marks=pytest.mark.full),
+        pytest.param("grpo", 6, marks=pytest.mark.full),
+    ],
+)
+def test_a_killed_process_goes_on_to_the_bit(
+    algorithm: str, lines: int, start: str, built_run: Run, tmp_path: Path
+) -> None:
     import msgspec
 
-    settings = {"model": ModelConfig(path=start), "options": {"clip_average": "moving"}}
-    train(_config(built_run, tmp_path / "whole", "dupo", **settings))
-    config = _config(built_run, tmp_path / "cut", "dupo", **settings)
+    settings = {"model": ModelConfig(path=start), **CASES[algorithm]}
+    whole = train(_config(built_run, tmp_path / "whole", algorithm, **settings))
+    config = _config(built_run, tmp_path / "cut", algorithm, **settings)
     stored = tmp_path / "config.json"
     stored.write_bytes(msgspec.json.encode(config))
     # It waits after each step, so that the kill lands inside the run on any machine.
@@ -121,15 +139,15 @@ def test_a_killed_process_goes_on_to_the_bit(start: str, built_run: Run, tmp_pat
         "import msgspec, pathlib, sys, time\n"
         "from planarena.trainers import TrainConfig, train\n"
         "config = msgspec.json.decode(pathlib.Path(sys.argv[1]).read_bytes(), type=TrainConfig)\n"
-        "train(config, show=lambda done, total, line: time.sleep(0.2 if done < 5 else 60))\n"
+        f"train(config, show=lambda done, total, line: time.sleep(0.2 if done + 1 < {lines} else 60))\n"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(stored)], env={**os.environ, "OMP_NUM_THREADS": "1"}
     )
     metrics = tmp_path / "cut" / "metrics.jsonl"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and process.poll() is None:
-        if metrics.is_file() and len(metrics.read_text().splitlines()) >= 6:
+        if metrics.is_file() and len(metrics.read_text().splitlines()) >= lines:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
@@ -137,8 +155,15 @@ def test_a_killed_process_goes_on_to_the_bit(start: str, built_run: Run, tmp_pat
     # What a kill can leave behind besides: half a line.
     with metrics.open("a") as handle:
         handle.write('{"step": 6, "phase"')
-    train(config)
+    said: list[str] = []
+    resumed = train(config, say=said.append)
+    assert any("going on from step" in text for text in said)
     assert _lines(tmp_path / "cut") == _lines(tmp_path / "whole")
+    assert _weights(resumed.checkpoint) == _weights(whole.checkpoint)
+    state = json.loads((Path(resumed.checkpoint) / "state.json").read_text())
+    expected = json.loads((Path(whole.checkpoint) / "state.json").read_text())
+    assert state["algorithm"] == expected["algorithm"]
+    assert state["orders"] == expected["orders"]
 
 
 def test_two_runs_of_one_seed_are_equal_and_of_two_seeds_are_not(

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import errno
 import math
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +107,8 @@ class Engine:
         device = choose_device(config.model.device)
         threads = choose_threads(config.threads or int(self.folder.info.get("threads") or 0))
         if device.type == "cuda":
+            # cuBLAS repeats itself only with workspaces of a fixed size, read when it is first used.
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(True, warn_only=True)
         steps = self.checkpoints.steps()
         start = start_policy(config, needs, device, self.say)

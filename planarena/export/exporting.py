@@ -16,7 +16,7 @@ from planarena.export.openai_chat import write_openai_chat
 from planarena.export.options import ExportOptions
 from planarena.export.preference import write_preference
 from planarena.export.sharegpt import write_sharegpt
-from planarena.export.trajectories import join_trajectories
+from planarena.export.trajectories import find_rejected, join_trajectories
 from planarena.export.verl import write_verl
 from planarena.records import Run
 
@@ -49,6 +49,8 @@ def export(
 ) -> Exported:
     """Write a run's trajectories in another format, shard by shard.
 
+    A gold trajectory that people judged to be wrong (`planarena audit pull`) is in none of them.
+
     Args:
         run: A finished build.
         format: `hf` (Parquet by split, for `datasets`), `openai` (chat messages as JSON lines), `sharegpt`
@@ -72,7 +74,10 @@ def export(
         fix = f"did you mean {near[0]}?" if near else f"one of: {', '.join(FORMATS)}"
         raise UserError(f"there is no format {format!r}", where="--format", fix=fix)
     with OutputFolder(Path(out)) as folder:
-        found = join_trajectories(run, keep=lambda row: row.kind in options.kinds)
+        rejected = find_rejected(run)
+        found = join_trajectories(
+            run, keep=lambda row: row.kind in options.kinds and row.trajectory_id not in rejected
+        )
         rows = FORMATS[format](run, found, options, folder, progress)
         if not rows:
             what = f"{' or '.join(options.kinds)} trajectory"

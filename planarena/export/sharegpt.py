@@ -31,7 +31,11 @@ def write_sharegpt(
     rows: dict[str, int] = {}
     files: dict[str, BinaryIO] = {}
     with ExitStack() as stack:
-        for done, dialogue in enumerate(read_dialogues(run, kinds=options.kinds), 1):
+        done = 0
+        for dialogue in read_dialogues(run, kinds=options.kinds):
+            if dialogue.kind == "gold" and dialogue.label == "negative":
+                continue
+            done += 1
             split = dialogue.split
             if split not in files:
                 files[split] = stack.enter_context(folder.new_file(f"{split}.jsonl").open("wb"))

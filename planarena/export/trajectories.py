@@ -22,7 +22,7 @@ from planarena.records.tables import (
     TrajectoryRow,
 )
 
-__all__ = ["Action", "JoinedTrajectory", "OrderEdge", "find_ids", "join_trajectories"]
+__all__ = ["Action", "JoinedTrajectory", "OrderEdge", "find_ids", "find_rejected", "join_trajectories"]
 
 # A tool that was called and does not exist has a name and nothing else.
 _NO_TOOL = partial(
@@ -139,6 +139,28 @@ def find_ids(run: Run, prefix: str = "", most: int | None = None) -> list[tuple[
                 if len(found) == most:
                     return found
     return found
+
+
+def find_rejected(run: Run) -> frozenset[str]:
+    """Return the ids of gold trajectories that people judged negative: nobody should learn to imitate them.
+
+    Raises:
+        RunError: A shard is damaged.
+    """
+    negative = {
+        row.trajectory_id
+        for path in run.shards("labels")
+        for row in _read(path, "labels")
+        if row.label == "negative"
+    }
+    if not negative:
+        return frozenset()
+    return frozenset(
+        row.trajectory_id
+        for path in run.shards("trajectories")
+        for row in _read(path, "trajectories")
+        if row.kind == "gold" and row.trajectory_id in negative
+    )
 
 
 def join_trajectories(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import polars as pl
 import pytest
 
 from planarena import Run
@@ -23,6 +26,8 @@ from planarena.export import (
 )
 from planarena.export.folder import OutputFolder
 from planarena.export.hugging_face import COLUMNS, write_hugging_face
+from planarena.records import write_shard
+from planarena.records.tables import LabelRow
 from planarena.tools import strip_annotations
 
 
@@ -233,6 +238,31 @@ def test_same_run_same_bytes(built_run: Run, tmp_path: Path, name: str) -> None:
     files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
     assert files == sorted(path.relative_to(second) for path in second.rglob("*") if path.is_file())
     assert all((first / path).read_bytes() == (second / path).read_bytes() for path in files)
+
+
+@pytest.mark.parametrize("name", ["hf", "openai", "sharegpt", "preference", "verl"])
+def test_what_people_judged_wrong_is_in_no_export(built_run: Run, tmp_path: Path, name: str) -> None:
+    root = tmp_path / "run"
+    shutil.copytree(built_run.path, root)
+    gold = [
+        row["trajectory_id"]
+        for row in built_run.table("trajectories").collect().to_dicts()
+        if row["kind"] == "gold" and row["n_actions"] > 1
+    ]
+    wrong, right, disputed = gold[:5], gold[5:10], gold[10]
+    labels = [LabelRow(one, "negative", "agreed", 1.0) for one in wrong]
+    labels += [LabelRow(one, "positive", "agreed", 1.0) for one in right]
+    write_shard(root, "labels", "00000", labels)
+    export(Run.open(root), name, tmp_path / "out")
+    ids: set[str] = set()
+    for file in (tmp_path / "out").rglob("*"):
+        if file.suffix == ".parquet":
+            ids.update(re.findall(r"[0-9a-f]{32}", str(pl.read_parquet(file).to_dicts())))
+        elif file.suffix == ".jsonl":
+            ids.update(re.findall(r"[0-9a-f]{32}", file.read_text()))
+    assert ids.isdisjoint(wrong)
+    assert ids.issuperset(right)
+    assert disputed in ids  # nobody judged it: it stays
 
 
 def test_unknown_formats_and_empty_kinds_are_refused(built_run: Run, tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ DOMAINS: dict[str, str] = {
     "inventory": "Inventory",
     "hr": "Hr",
     "notes": "Notepad",
+    "energy": "Energy",
 }
 
 

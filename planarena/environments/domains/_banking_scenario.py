@@ -261,7 +261,7 @@ class BankingScenario(Environment):
     def _propose_save_to_goal(self, rng: Random) -> Iterator[dict[str, Any]]:
         for goal, amount in zip(self.story["goals"], rng.sample(range(25, 325, 25), 2), strict=True):
             yield {"goal": goal, "amount": float(amount)}
-        if beside(self.story, "travel") or beside(self.story, "shopping"):
+        if any(beside(self.story, domain) for domain in ("travel", "shopping", "energy")):
             yield {"goal": self.story["goals"][0], "amount": BOUND}
 
     @proposals("withdraw_from_goal")

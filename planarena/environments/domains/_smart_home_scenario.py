@@ -210,6 +210,11 @@ class SmartHomeScenario(Environment):
             },
         )
 
+    @property
+    def _timed(self) -> bool:
+        """Whether another domain of the scenario yields times of day."""
+        return beside(self.story, "calendar") or beside(self.story, "energy")
+
     @proposals("get_room")
     def _propose_get_room(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  the story chose
         for room in self.story["rooms"]:
@@ -238,7 +243,7 @@ class SmartHomeScenario(Environment):
         first, second = rng.sample([20.0, 20.5, 21.0, 21.5, 22.0, 22.5], 2)
         until = f"{rng.randint(20, 23)}:{rng.choice(['00', '30'])}"
         yield {"temperature": first, **({"until": until} if rng.random() < 0.5 else {})}
-        if beside(self.story, "calendar"):  # events say until when
+        if self._timed:  # events say until when, and so do prices
             yield {"temperature": second, "until": BOUND}
             yield {"temperature": first + 0.5, "until": BOUND}
         else:
@@ -279,7 +284,7 @@ class SmartHomeScenario(Environment):
         first, second = rng.sample(["daily", "weekdays", "weekends"], 2)
         yield {"time": f"{rng.randint(17, 22)}:{rng.choice(['00', '15', '30', '45'])}", "days": first}
         time = f"{rng.randint(6, 9):02d}:{rng.choice(['05', '20', '40'])}"
-        joint = beside(self.story, "calendar")
+        joint = self._timed
         yield {"time": BOUND if joint else time, "days": second}
         if joint:
             yield {"time": BOUND, "days": "daily" if first == "weekdays" else "weekdays"}

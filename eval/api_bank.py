@@ -7,21 +7,35 @@ equal. Overall is the share of all samples.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
+from planarena.eval.conversation import Conversation, calls_of_reply
+from planarena.eval.models.dialogues import Exchange, Item
+from planarena.eval.policy import Asked
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average
 from planarena.eval.tagged import tagged_calls
+from planarena.formats import Call
 
-__all__ = ["match", "read_samples", "score"]
+__all__ = ["ask", "match", "read_samples", "score"]
 
+_TOOL = re.compile(
+    r"^\d+\. (?:Name: )?(?P<name>[^\n:]+)(?:: (?P<short>[^\n]*))?\n(?:Description: (?P<long>[^\n]*)\n)?"
+    r"Parameters: (?P<parameters>\{[^\n]*\})$",
+    re.MULTILINE,
+)
+_PART = re.compile(r"<(user|obs|think|tool_call|response)>(.*?)</\1>", re.DOTALL)
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array"}
 _LEVEL = re.compile(r"level[-_ ]?(\d)", re.IGNORECASE)
 _FORMULAS = {
     "soft": "share of samples of all levels of which any call equals the gold call",
@@ -53,7 +67,7 @@ def match(text: Any, gold: list[dict[str, Any]]) -> tuple[bool, bool, str]:
 
 
 def read_samples(path: Path) -> dict[str, list[tuple[str, list[dict[str, Any]]]]]:
-    """Read the samples of every level.
+    """Read the gold calls of every level.
 
     Args:
         path: A folder of `level-N-*.json` files, or one such file: lists of {"system", "user", "answer"}.
@@ -64,20 +78,26 @@ def read_samples(path: Path) -> dict[str, list[tuple[str, list[dict[str, Any]]]]
     Raises:
         UserError: No such file, or not these samples.
     """
+    return {
+        level: [(key, _gold_calls(row["answer"])) for key, row in rows]
+        for level, rows in _read_rows(path).items()
+    }
+
+
+def _read_rows(path: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     if not path.exists():
         raise UserError("there is no such file or folder", where=str(path), fix="check the path")
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    found: dict[str, list[tuple[str, list[dict[str, Any]]]]] = {}
+    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for file in files:
         if (level := _LEVEL.search(file.name)) is None:
             continue
         try:
             rows = json.loads(file.read_bytes())
             name = f"level-{level.group(1)}"
-            found[name] = [
-                (str(row.get("id", f"{name}-{number}")), _gold_calls(row["answer"]))
-                for number, row in enumerate(rows)
-            ]
+            for row in rows:
+                _gold_calls(row["answer"])
+            found[name] = [(str(row.get("id", f"{name}-{number}")), row) for number, row in enumerate(rows)]
         except OSError as error:
             raise UserError(
                 f"cannot be read: {error.strerror}", where=str(file), fix="check the path"
@@ -116,13 +136,7 @@ def score(
     suite: str, config: EvalConfig, responses: Responses | None, progress: Callable[[str, int, int], None]
 ) -> tuple[SuiteResult, Mapping[str, list[Response]]]:
     """Score API-Bank outputs, or the ground truth where `responses` is None."""
-    if suite not in config.data:
-        raise UserError(
-            "API-Bank is not shipped with planarena",
-            where=suite,
-            fix="give its folder: --data api-bank=FOLDER",
-        )
-    levels = {name: rows[: config.limit] for name, rows in read_samples(Path(config.data[suite])).items()}
+    levels = {name: rows[: config.limit] for name, rows in read_samples(_path(suite, config)).items()}
     outputs = responses.by_id if responses is not None else _gold(levels)
     verdicts, skipped = [], {}
     for level, rows in levels.items():
@@ -182,3 +196,123 @@ def _gold(levels: dict[str, list[tuple[str, list[dict[str, Any]]]]]) -> dict[str
             text = "<tool_call>\n" + "\n".join(json.dumps(call) for call in gold) + "\n</tool_call>"
             found[key] = [Response(text, count_tokens(text))]
     return found
+
+
+def _path(suite: str, config: EvalConfig) -> Path:
+    if suite not in config.data:
+        raise UserError(
+            "API-Bank is not shipped with planarena",
+            where=suite,
+            fix="give its folder: --data api-bank=FOLDER",
+        )
+    return Path(config.data[suite])
+
+
+# --- asking ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def ask(suite: str, config: EvalConfig) -> Iterator[Callable[[str], list[Item]]]:
+    """Open the samples for a model: one reply each.
+
+    In the format toolrl, whose prompts the samples have, they are asked as they are. For other formats tools and
+    history are read out of the sample and written in the format's own prompt.
+
+    Raises:
+        UserError: No such file, not these samples, or samples without a prompt.
+    """
+    path = _path(suite, config)
+    rows = [pair for listed in _read_rows(path).values() for pair in listed[: config.limit]]
+    for key, row in rows:
+        if not isinstance(row.get("system"), str) or not isinstance(row.get("user"), str):
+            raise UserError(
+                f"the sample {key} has no system and user text",
+                where=str(path),
+                fix="give the processed samples: lists of system, user and answer",
+            )
+
+    def items(form: str) -> list[Item]:
+        return [Item(key, partial(_talk, config, form, key, row)) for key, row in rows]
+
+    yield items
+
+
+def _talk(config: EvalConfig, form: str, key: str, row: dict[str, Any], sample: int) -> Exchange:
+    tools = None if form == "toolrl" else _tools(row["system"])
+    if tools is None:
+        messages: tuple[dict[str, Any], ...] = (
+            {"role": "system", "content": row["system"]},
+            {"role": "user", "content": row["user"]},
+        )
+        reply = yield Asked(id=key, messages=messages, sample=sample)
+    else:
+        conversation = _conversation(form, tools, row["user"], config)
+        offered = tuple(conversation.tools) if conversation.native else ()
+        reply = yield Asked(id=key, messages=conversation.messages(), tools=offered, sample=sample)
+    if form != "native":
+        return reply.text
+    return _tagged(reply.text)
+
+
+def _tagged(text: str) -> str:
+    """Native calls in the form that is scored, behind what was said."""
+    lines = []
+    for call in calls_of_reply("native", text):
+        try:
+            arguments = json.loads(call["function"]["arguments"] or "{}")
+        except (ValueError, RecursionError):
+            arguments = call["function"]["arguments"]
+        lines.append(json.dumps({"name": call["function"]["name"], "parameters": arguments}))
+    try:
+        content = json.loads(text).get("content") or ""
+    except (ValueError, AttributeError, RecursionError):
+        return text
+    if not lines:
+        return str(content)
+    written = "\n".join(lines)
+    return f"{content}\n<tool_call>\n{written}\n</tool_call>".lstrip()
+
+
+def _tools(system: str) -> list[dict[str, Any]] | None:
+    """The tools that a sample's text offers, in the OpenAI shape; None where they cannot be read."""
+    tools = []
+    for match in _TOOL.finditer(system):
+        try:
+            stated = ast.literal_eval(match["parameters"])
+            properties = {str(name): _schema(about) for name, about in stated.items()}
+        except (ValueError, SyntaxError, TypeError, AttributeError, RecursionError, MemoryError):
+            return None
+        function = {
+            "name": match["name"].strip(),
+            "description": (match["long"] or match["short"] or "").strip(),
+            "parameters": {"type": "object", "properties": properties, "required": list(properties)},
+        }
+        tools.append({"type": "function", "function": function})
+    return tools or None
+
+
+def _schema(about: dict[str, Any]) -> dict[str, Any]:
+    kind, _, inner = str(about.get("type", "str")).partition("(")
+    schema: dict[str, Any] = {"type": _TYPES.get(kind, "string")}
+    if schema["type"] == "array":
+        schema["items"] = {"type": _TYPES.get(inner.rstrip(")"), "string")}
+    return schema | {"description": str(about.get("description", ""))}
+
+
+def _conversation(form: str, tools: list[dict[str, Any]], history: str, config: EvalConfig) -> Conversation:
+    """The history of a sample in a format's own prompt."""
+    conversation = Conversation(form, tools, config)
+    calls: tuple[Call, ...] = ()
+    for match in _PART.finditer(history):
+        kind, body = match[1], match[2].strip()
+        if kind == "user":
+            conversation.user(body)
+        elif kind == "obs":
+            conversation.returned([(call.name, body) for call in calls[:1]])
+        elif kind == "response":
+            conversation.said(conversation.write(response=body))
+        elif kind == "tool_call":
+            found = tagged_calls(f"<tool_call>{body}</tool_call>")
+            calls = tuple(Call(call["name"], call["arguments"]) for call in found)
+            conversation.said(conversation.write(calls=calls))
+    return conversation

@@ -1,10 +1,11 @@
-"""What to evaluate: suites, where the outputs come from, how they are read."""
+"""What to evaluate: suites, where the outputs come from or who writes them, how they are read."""
 
 from __future__ import annotations
 
 import msgspec
 
-from planarena.errors import ConfigError, UserError
+from planarena.errors import ConfigError
+from planarena.eval.settings import GenerationConfig
 
 __all__ = ["SUITES", "EvalConfig"]
 
@@ -34,13 +35,17 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         names: Whether the model was shown function names with "_" for "."; "auto" looks which it uses.
         extraction: The MMLU-Pro rule: three-rules (its own script), lm-eval (the first rule alone, never a
             guess), boxed (paper 003: options numbered from 0, the answer in \boxed{}).
-        format: The format of replies to the suite planarena, a name of `planarena.formats`.
         matching: The API-Bank headline: soft (any call equals the gold one), strict (exactly one call, equal).
         seed: Of the random options.
         workers: Sandboxed BFCL workers at a time.
         seconds: Time limit of one BFCL item.
         unsafe_no_sandbox: Run BFCL's executors unconfined; scores.json says so.
-        model: Not taken here: outputs are scored, not generated.
+        model: Who writes the outputs: a folder, a LiteLLM id, MODEL@URL; instead of `responses`.
+        format: The format of its replies, a name of `planarena.formats`; empty takes the one of a checkpoint's
+            training, else native function calling, else hermes. For `responses` to the suite planarena, theirs:
+            empty is planarena.
+        generation: How it is asked.
+        fresh: Ask everything anew, whatever `out` holds; without it an evaluation goes on where it was.
     """
 
     suites: tuple[str, ...]
@@ -55,21 +60,16 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: str = "auto"
     extraction: str = "three-rules"
     matching: str = "soft"
-    format: str = "planarena"
     seed: int = 0
     workers: int = 2
     seconds: float = 10.0
     unsafe_no_sandbox: bool = False
     model: str | None = None
+    format: str = ""
+    generation: GenerationConfig = GenerationConfig()
+    fresh: bool = False
 
     def __post_init__(self) -> None:
-        if self.model is not None:
-            raise UserError(
-                "generating outputs with a model is not part of this version; only existing outputs are scored",
-                where="--model",
-                fix="generate them with your own runner and pass --responses FILE (JSON lines of "
-                '{"id": ..., "response": ...}), or --responses gold to score the ground truth',
-            )
         if not self.suites:
             raise ConfigError("no suite is named", where="SUITE", fix=f"name one of: {', '.join(SUITES)}")
         for suite in (*self.suites, *self.data):
@@ -77,9 +77,21 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ConfigError(
                     f"there is no suite {suite!r}", where="SUITE", fix=f"name one of: {', '.join(SUITES)}"
                 )
-        if self.responses is None:
+        if self.model is not None and self.responses is not None:
             raise ConfigError(
-                "no outputs to score", where="--responses", fix="give a file, a folder, or the word gold"
+                "both a model and existing outputs are named",
+                where="--model",
+                fix="leave one of --model and --responses away",
+            )
+        if self.responses is None and self.model is None:
+            raise ConfigError(
+                "no outputs to score",
+                where="--responses",
+                fix="give a file, a folder, or the word gold; or name who is to write them: --model ID_OR_PATH",
+            )
+        if self.model is not None and not self.model.strip():
+            raise ConfigError(
+                "the model has no name", where="--model", fix="give a folder, an id or MODEL@URL"
             )
         for key, choices in _CHOICES.items():
             if (value := getattr(self, key)) not in choices:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
+from planarena.eval.models.dialogues import Exchange, Item
+from planarena.eval.models.native_text import split_thought
+from planarena.eval.policy import Asked
 from planarena.eval.responses import Response, Responses, count_tokens, read_rows
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average
+from planarena.llm import load_prompt
+from planarena.rows.templates import template
 
-__all__ = ["answers_agree", "last_boxed", "score"]
+__all__ = ["answer_of", "answers_agree", "ask", "last_boxed", "math_opening", "score"]
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -73,14 +81,10 @@ def score(
     suite: str, config: EvalConfig, responses: Responses | None, progress: Callable[[str, int, int], None]
 ) -> tuple[SuiteResult, Mapping[str, list[Response]]]:
     """Score math outputs, or the ground truth where `responses` is None; the headline is avg@k."""
-    if suite not in config.data:
-        raise UserError(
-            "math has no problems of its own",
-            where=suite,
-            fix="give them: --data math=FILE_OR_FOLDER (JSON lines)",
-        )
-    problems = _problems(Path(config.data[suite]))
-    problems = {category: rows[: config.limit] for category, rows in problems.items()}
+    read = _problems(_path(suite, config))
+    problems = {
+        category: [(key, gold) for key, gold, _ in rows[: config.limit]] for category, rows in read.items()
+    }
     outputs: Mapping[str, list[Response]]
     if responses is None:
         golds = [(key, f"\\boxed{{{gold}}}") for rows in problems.values() for key, gold in rows]
@@ -127,9 +131,19 @@ def _judge(key: str, category: str, gold: str, outputs: Mapping[str, list[Respon
     return Verdict(key, category, correct, reason, sample=sample, tokens=response.tokens, answer=answer)
 
 
-def _problems(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """By category (a row's own, else its file's name) the id and the answer of each problem."""
-    found: dict[str, list[tuple[str, str]]] = {}
+def _path(suite: str, config: EvalConfig) -> Path:
+    if suite not in config.data:
+        raise UserError(
+            "math has no problems of its own",
+            where=suite,
+            fix="give them: --data math=FILE_OR_FOLDER (JSON lines)",
+        )
+    return Path(config.data[suite])
+
+
+def _problems(path: Path) -> dict[str, list[tuple[str, str, str]]]:
+    """By category (a row's own, else its file's name) the id, the answer and the text of each problem."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
     seen: set[str] = set()
     files = [path] if not path.is_dir() else sorted(file for file in path.iterdir() if file.is_file())
     for file in files:
@@ -150,9 +164,65 @@ def _problems(path: Path) -> dict[str, list[tuple[str, str]]]:
                     fix="give each problem an id of its own",
                 )
             seen.add(key)
-            found.setdefault(category, []).append((key, str(answer)))
+            text = row.get("problem", row.get("question"))
+            found.setdefault(category, []).append((key, str(answer), text if isinstance(text, str) else ""))
     if not found:
         raise UserError(
             "holds no problem", where=str(path), fix='give JSON lines of {"id": ..., "answer": ...}'
         )
     return found
+
+
+# --- asking ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def ask(suite: str, config: EvalConfig) -> Iterator[Callable[[str], list[Item]]]:
+    """Open the problems for a model: one reply each. The format math brings its own instructions (003, A.3).
+
+    Raises:
+        UserError: No problems, or one without its text.
+    """
+    path = _path(suite, config)
+    listed = [row for rows in _problems(path).values() for row in rows[: config.limit]]
+    for key, _, text in listed:
+        if not text:
+            raise UserError(
+                f"the problem {key!r} has no text",
+                where=str(path),
+                fix='{"id": ..., "problem": ..., "answer": ...}',
+            )
+
+    def items(form: str) -> list[Item]:
+        return [Item(key, partial(_talk, form, key, text)) for key, _, text in listed]
+
+    yield items
+
+
+def _talk(form: str, key: str, problem: str, sample: int) -> Exchange:
+    opening = math_opening(form)
+    words = problem if opening else load_prompt("eval_math").user(problem=problem)
+    reply = yield Asked(id=key, messages=(*opening, {"role": "user", "content": words}), sample=sample)
+    return answer_of(form, reply.text)
+
+
+def math_opening(form: str) -> tuple[dict[str, Any], ...]:
+    """Return the system message that the format math was trained with; nothing for others."""
+    if form != "math":
+        return ()
+    return ({"role": "system", "content": template("math", "math").system.strip()},)
+
+
+def answer_of(form: str, text: str) -> str:
+    """Return what a reply says once it has thought: rules that look for an answer are not to find one in thoughts.
+
+    A reply that never stops thinking says nothing.
+    """
+    if form == "native":
+        try:
+            read = json.loads(text)
+        except (ValueError, RecursionError):
+            read = None
+        if isinstance(read, dict):
+            text = str(read.get("content") or "")
+    return split_thought(text)[1]

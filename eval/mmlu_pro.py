@@ -10,18 +10,23 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
-from planarena.eval.mathematics import last_boxed
-from planarena.eval.responses import Response, Responses, count_tokens, read_rows
+from planarena.eval.mathematics import answer_of, last_boxed, math_opening
+from planarena.eval.models.dialogues import Exchange, Item
+from planarena.eval.policy import Asked
+from planarena.eval.responses import ENDINGS, Response, Responses, count_tokens, read_rows
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average
+from planarena.llm import load_prompt
 
-__all__ = ["extract_boxed", "extract_first", "extract_letter", "score"]
+__all__ = ["ask", "extract_boxed", "extract_first", "extract_letter", "score"]
 
 LETTERS = "ABCDEFGHIJ"
 _FIRST = re.compile(r"answer is \(?([A-J])\)?")
@@ -123,15 +128,16 @@ def _questions(
     found: dict[str, dict[str, Any]] = {}
     if suite in config.data:
         revision = f"the questions of {config.data[suite]}"
-        for number, (row, problem) in enumerate(read_rows(Path(config.data[suite]))):
-            key = None if row is None or problem else row.get("question_id", row.get("id"))
-            if row is None or key is None or str(key) in found or not _is_question(row):
-                raise UserError(
-                    "holds a row that is no question, or one twice",
-                    where=f"{config.data[suite]}, row {number + 1}",
-                    fix='{"question_id": ..., "options": [up to ten], "answer": "A", "category": ...}',
-                )
-            found[str(key)] = row
+        for file in _files(Path(config.data[suite]))[0]:
+            for number, (row, problem) in enumerate(read_rows(file)):
+                key = None if row is None or problem else row.get("question_id", row.get("id"))
+                if row is None or key is None or str(key) in found or not _is_question(row):
+                    raise UserError(
+                        "holds a row that is no question, or one twice",
+                        where=f"{file}, row {number + 1}",
+                        fix='{"question_id": ..., "options": [up to ten], "answer": "A", "category": ...}',
+                    )
+                found[str(key)] = row
     else:
         revision = "the questions of the outputs' file"
         rows = responses.rows if responses is not None else {}
@@ -143,6 +149,17 @@ def _questions(
             fix="give them: --data mmlu-pro=FILE (JSON or JSON lines with question_id, options, answer, category)",
         )
     return found, revision
+
+
+def _files(path: Path) -> tuple[list[Path], list[Path]]:
+    """The files of questions, and those of worked examples: of a folder, which have validation in their names."""
+    if not path.is_dir():
+        return [path], []
+    files = sorted(file for file in path.rglob("*") if file.name.endswith((*ENDINGS, ".parquet")))
+    if not files:
+        raise UserError("holds no file of questions", where=str(path), fix="give test and validation files")
+    examples = [file for file in files if "validation" in file.name]
+    return [file for file in files if file not in examples], examples
 
 
 def _is_question(row: dict[str, Any]) -> bool:
@@ -193,3 +210,92 @@ def _gold(questions: dict[str, dict[str, Any]], extraction: str) -> dict[str, li
             text = f"\\boxed{{{LETTERS.index(letter)}}}"
         found[key] = [Response(text, count_tokens(text))]
     return found
+
+
+# --- asking ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def ask(suite: str, config: EvalConfig) -> Iterator[Callable[[str], list[Item]]]:
+    """Open the questions for a model: one reply each, after worked examples of the same category.
+
+    With the extraction `boxed` there are no examples, options are numbered from 0 and the answer goes into a box,
+    as paper 003 has it.
+
+    Raises:
+        UserError: No questions, or too few worked examples of a category.
+    """
+    if suite not in config.data:
+        raise UserError(
+            "MMLU-Pro is not shipped with planarena",
+            where=suite,
+            fix="give its folder of test and validation files: --data mmlu-pro=FOLDER",
+        )
+    questions, _ = _questions(suite, config, None)
+    listed: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for key, question in questions.items():
+        if not isinstance(question.get("question"), str):
+            raise UserError(
+                f"the question {key} has no text",
+                where=config.data[suite],
+                fix='{"question_id": ..., "question": ..., "options": [...], "answer": "A", "category": ...}',
+            )
+        listed.setdefault(str(question.get("category", "all")), []).append((key, question))
+    shots = 0 if config.extraction == "boxed" else config.generation.shots
+    examples = _examples(suite, config, shots, listed)
+
+    def items(form: str) -> list[Item]:
+        return [
+            Item(key, partial(_talk, config, form, key, question, examples.get(category, "")))
+            for category, rows in sorted(listed.items())
+            for key, question in rows[: config.limit]
+        ]
+
+    yield items
+
+
+def _examples(suite: str, config: EvalConfig, shots: int, wanted: Mapping[str, object]) -> dict[str, str]:
+    """The worked examples of each category as text; each is a row of the validation file with `cot_content`."""
+    if not shots:
+        return {}
+    found: dict[str, list[str]] = {}
+    for file in _files(Path(config.data[suite]))[1]:
+        for row, problem in read_rows(file):
+            if row is None or problem or not _is_question(row):
+                continue
+            thought = str(row.get("cot_content") or "").removeprefix("A: ")
+            if thought:
+                text = f"Question:\n{row.get('question')}\nOptions:\n{_lettered(row)}\nAnswer: {thought}\n\n"
+                found.setdefault(str(row.get("category", "all")), []).append(text)
+    lacking = sorted(category for category in wanted if len(found.get(category, [])) < shots)
+    if lacking:
+        raise UserError(
+            f"there are not {shots} worked examples of {lacking[0]}"
+            + (f" and {len(lacking) - 1} other categories" if len(lacking) > 1 else ""),
+            where=config.data[suite],
+            fix="give a folder with the test file and the validation file (rows with cot_content), "
+            "or ask without examples: --set generation.shots=0",
+        )
+    return {category: "".join(texts[:shots]) for category, texts in found.items()}
+
+
+def _lettered(question: dict[str, Any]) -> str:
+    return "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, question["options"], strict=False))
+
+
+def _talk(
+    config: EvalConfig, form: str, key: str, question: dict[str, Any], examples: str, sample: int
+) -> Exchange:
+    if config.extraction == "boxed":
+        numbered = "\n".join(f"{place}. {text}" for place, text in enumerate(question["options"]))
+        text = load_prompt("eval_mmlu_pro_boxed").user(question=question["question"], options=numbered)
+    else:
+        text = load_prompt("eval_mmlu_pro").user(
+            category=str(question.get("category", "all")),
+            examples=examples,
+            question=question["question"],
+            options=_lettered(question),
+        )
+    opening = math_opening(form) if config.extraction == "boxed" else ()
+    reply = yield Asked(id=key, messages=(*opening, {"role": "user", "content": text}), sample=sample)
+    return answer_of(form, reply.text)

@@ -29,7 +29,8 @@ th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numer
 
 def render(evaluation: Evaluation) -> str:
     """The page of an evaluation."""
-    source = str(evaluation.run["config"]["responses"])
+    settings = evaluation.run["config"]
+    source = str(settings["responses"] or settings["model"])
     body = [f"<h1>Evaluation {text(evaluation.path.name)}</h1>"]
     body.append(
         f'<p class="quiet">outputs: <code>{text(source)}</code>; planarena {text(evaluation.run["planarena"])}; '

@@ -40,12 +40,18 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         truncated: The limit cut it.
         problem: Why there is no answer. Such a reply is a failed request: it is counted, it is asked again by
             the next run, and it is never kept or scored as what the policy said.
+        thought: Reasoning that came beside the text.
+        prompt_tokens: Length of what was asked; None where nobody counted.
+        usd: What it cost; None where no price is known.
     """
 
     text: str = ""
     tokens: int | None = None
     truncated: bool = False
     problem: str = ""
+    thought: str = ""
+    prompt_tokens: int | None = None
+    usd: float | None = None
 
 
 class Policy(Protocol):

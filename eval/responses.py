@@ -21,6 +21,7 @@ import orjson
 from planarena.errors import UserError
 
 __all__ = [
+    "ENDINGS",
     "MAX_DEPTH",
     "Response",
     "Responses",
@@ -30,7 +31,7 @@ __all__ = [
     "read_rows",
 ]
 
-_ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".json.gz", ".zip")
+ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".json.gz", ".zip")
 _ID = re.compile(r'"(?:id|question_id)"\s*:\s*(?:"([^"\\]{1,200})"|(\d{1,18}))')
 _KEYS = ("id", "question_id", "sample", "suite")
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -169,6 +170,9 @@ def count_tokens(value: Any) -> int:
 
 def read_rows(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
     """Yield (row, problem) for each row of a file or folder; a row that cannot be read keeps what id it shows."""
+    if path.suffix == ".parquet" and path.is_file():
+        yield from map(_bounded, _table_rows(path))
+        return
     for name, content in _contents(path):
         start = content[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
         if start.startswith(b"["):
@@ -179,6 +183,18 @@ def read_rows(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
                     # Brackets are counted in a tenth of the time that walking the value takes.
                     shallow = line.count(b"[") + line.count(b"{") <= MAX_DEPTH
                     yield _row(line) if shallow else _bounded(_row(line))
+
+
+def _table_rows(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
+    """Rows of a Parquet file, as benchmarks publish their questions."""
+    import polars
+
+    try:
+        table = polars.read_parquet(path)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise UserError(f"cannot be read: {error}", where=str(path), fix="check the file") from error
+    for row in table.iter_rows(named=True):
+        yield row, ""
 
 
 def _bounded(found: tuple[dict[str, Any] | None, str]) -> tuple[dict[str, Any] | None, str]:
@@ -205,13 +221,11 @@ def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
     if not path.exists():
         raise UserError("there is no such file or folder", where=str(path), fix="check the path")
     files = (
-        [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.name.endswith(_ENDINGS))
+        [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.name.endswith(ENDINGS))
     )
     if not files:
-        raise UserError("holds no result file", where=str(path), fix=f"files end in {', '.join(_ENDINGS)}")
+        raise UserError("holds no result file", where=str(path), fix=f"files end in {', '.join(ENDINGS)}")
     for file in files:
-        if file.suffix == ".parquet":
-            raise UserError("Parquet is not read here", where=str(file), fix="write it as JSON lines")
         try:
             if file.suffix == ".zip":
                 with zipfile.ZipFile(file) as archive:

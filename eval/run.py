@@ -1,4 +1,4 @@
-"""Evaluating: outputs in, scores.json, report.html, responses.jsonl and run.json out."""
+"""Evaluating: outputs, or a model that writes them, in; scores.json, report.html, responses.jsonl, run.json out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import orjson
 
 from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
+from planarena.eval.models.generation import Generation
+from planarena.eval.policy import Policy
 from planarena.eval.responses import Response, read_responses
 from planarena.eval.results import SuiteResult
 from planarena.eval.statistics import paired_difference
@@ -51,21 +54,26 @@ class Evaluation(msgspec.Struct, frozen=True):
     run: dict[str, Any]
 
 
-def evaluate(config: EvalConfig, progress: Progress | None = None) -> Evaluation:
-    """Score outputs on benchmarks and write the result.
+def evaluate(
+    config: EvalConfig, progress: Progress | None = None, *, policy: Policy | None = None
+) -> Evaluation:
+    """Score outputs on benchmarks and write the result; get them from a model first where one is named.
 
     Scoring is a function of the outputs, the questions and the configuration alone, so an evaluation that was
-    interrupted is run again and gives the same bytes of scores.json.
+    interrupted is run again and gives the same bytes of scores.json. Answers of a model are kept as they come and
+    asked once.
 
     Args:
         config: What to evaluate.
-        progress: Called with a suite, the outputs scored so far and the outputs in all.
+        progress: Called with a suite, the outputs so far and the outputs in all.
+        policy: Answers in the place of `config.model`, which then is its name alone.
 
     Returns:
         The evaluation, as written to `config.out`.
 
     Raises:
         UserError: Something in the configuration, the outputs or the data must be mended.
+        UnansweredError: Requests failed; the same call asks them again.
     """
     tell = progress or (lambda *_: None)
     out = Path(config.out)
@@ -80,32 +88,53 @@ def evaluate(config: EvalConfig, progress: Progress | None = None) -> Evaluation
     suites: dict[str, SuiteResult] = {}
     scored: dict[str, Mapping[str, list[Response]]] = {}
     reading: dict[str, Any] = {}
-    for suite in dict.fromkeys(config.suites):
-        started = time.perf_counter()
-        responses = None
-        if config.responses != "gold":
-            responses = read_responses(Path(str(config.responses)), suite, config.samples)
-            reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
-        result, scored[suite] = import_module(_HOMES[suite]).score(suite, config, responses, tell)
-        if responses is not None:
-            reading[suite]["unknown_items"] = _check_items(result, scored[suite], config)
-        if base is not None:
-            result = msgspec.structs.replace(result, base=_difference(result, base))
-        suites[suite] = result
-        seconds[suite] = round(time.perf_counter() - started, 3)
-    run = {
-        "format_version": FORMAT_VERSION,
-        "kind": "evaluation",
-        "planarena": __version__,
-        "python": platform.python_version(),
-        "config": msgspec.to_builtins(config),
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begun)),
-        "seconds": seconds,
-        "reading": reading,
-    }
-    finished = Evaluation(out, suites, run)
-    _write(finished, scored)
+    with ExitStack() as stack:
+        model = stack.enter_context(Generation(config, _HOMES, policy)) if config.model is not None else None
+        for suite in dict.fromkeys(config.suites):
+            started = time.perf_counter()
+            responses, chosen = None, config
+            if model is not None:
+                responses = model.generate(suite, tell)
+                chosen = _as_written(model.config)
+            elif config.responses != "gold":
+                responses = read_responses(Path(str(config.responses)), suite, config.samples)
+                reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
+            result, scored[suite] = import_module(_HOMES[suite]).score(suite, chosen, responses, tell)
+            if responses is not None and model is None:
+                reading[suite]["unknown_items"] = _check_items(result, scored[suite], config)
+            if base is not None:
+                result = msgspec.structs.replace(result, base=_difference(result, base))
+            suites[suite] = result
+            seconds[suite] = round(time.perf_counter() - started, 3)
+        run = {
+            "format_version": FORMAT_VERSION,
+            "kind": "evaluation",
+            "planarena": __version__,
+            "python": platform.python_version(),
+            "config": msgspec.to_builtins(config),
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begun)),
+            "seconds": seconds,
+            "reading": reading,
+        }
+        finished = Evaluation(out, suites, run)
+        if model is None:
+            lines = _response_lines(finished, scored)
+        else:
+            run["generation"] = model.account()
+            places = [
+                (name, verdict.id, verdict.sample)
+                for name, result in suites.items()
+                for verdict in result.verdicts
+            ]
+            lines = model.finish({key: place for place, key in enumerate(places)})
+        _write(finished, lines)
     return finished
+
+
+def _as_written(config: EvalConfig) -> EvalConfig:
+    """Outputs of our own need no guessing: calls are JSON, names have dots but for native function calling."""
+    names = "underscored" if config.format == "native" else "dotted"
+    return msgspec.structs.replace(config, calls="json", names=names)
 
 
 def open_evaluation(path: Path) -> Evaluation:
@@ -181,7 +210,7 @@ def _difference(result: SuiteResult, base: Evaluation) -> dict[str, Any] | None:
     return found
 
 
-def _write(finished: Evaluation, scored: Mapping[str, Mapping[str, list[Response]]]) -> None:
+def _write(finished: Evaluation, lines: bytes) -> None:
     from planarena.eval.page import render
 
     scores = {"format_version": FORMAT_VERSION, "suites": msgspec.to_builtins(finished.suites)}
@@ -190,7 +219,7 @@ def _write(finished: Evaluation, scored: Mapping[str, Mapping[str, list[Response
     except TypeError:
         written = orjson.dumps(_plain(scores), option=orjson.OPT_INDENT_2)
     files = {
-        "responses.jsonl": _response_lines(finished, scored),
+        "responses.jsonl": lines,
         "scores.json": written + b"\n",
         "report.html": render(finished).encode(errors="replace"),
         "run.json": orjson.dumps(finished.run, option=orjson.OPT_INDENT_2) + b"\n",

@@ -91,7 +91,8 @@ def score(
     An output is the list of a policy's replies in one episode, or a text for an episode of one reply.
     """
     with ExitStack() as stack:
-        tasks = _tasks(config, config.format, stack)
+        form = config.format or "planarena"
+        tasks = _tasks(config, form, stack)
         policy: Policy
         missing: dict[tuple[str, int], str] = {}
         if responses is None:
@@ -109,7 +110,7 @@ def score(
                     texts[task.id, sample] = found
                     if problem:
                         missing[task.id, sample] = problem
-            policy = Recorded(texts, config.format)
+            policy = Recorded(texts, form)
         episodes = list(
             play(policy, tasks, samples=config.samples, tell=lambda done, total: tell(suite, done, total))
         )
@@ -122,7 +123,12 @@ def score(
 
 def _tasks(config: EvalConfig, form: str, stack: ExitStack) -> list[Task]:
     path = config.data.get("planarena") or stack.enter_context(bench_path())
-    return load_tasks(path, arena_options(form), limit=config.limit)
+    made = config.generation
+    chosen: dict[str, Any] = {"template": made.template, "signatures": made.signatures or None}
+    if made.plan is not None:
+        chosen["plan"] = "step" if made.plan else "none"
+    options = arena_options(form, **{key: value for key, value in chosen.items() if value})
+    return load_tasks(path, options, limit=config.limit)
 
 
 def _revision(config: EvalConfig, tasks: Sequence[Task]) -> str:

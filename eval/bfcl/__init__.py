@@ -1,6 +1,7 @@
 """BFCL: the Berkeley Function-Calling Leaderboard, versions 3 and 4."""
 
+from planarena.eval.bfcl.asking import ask
 from planarena.eval.bfcl.formulas import FORMULAS, overall, weights
 from planarena.eval.bfcl.suite import score
 
-__all__ = ["FORMULAS", "overall", "score", "weights"]
+__all__ = ["FORMULAS", "ask", "overall", "score", "weights"]

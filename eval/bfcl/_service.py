@@ -36,6 +36,7 @@ def _install_model_config() -> None:
 
 _install_model_config()
 
+import _asking  # noqa: E402
 import _executor  # noqa: E402
 import _gold  # noqa: E402
 import bfcl_eval  # noqa: E402
@@ -334,4 +335,28 @@ def naming(request: dict[str, Any]) -> tuple[int, int]:
     return dotted, underscored
 
 
-METHODS = {"gold": gold, "ids": ids, "naming": naming, "score": score}
+# --- asking ------------------------------------------------------------------------------------------
+
+
+def prepare(request: dict[str, Any]) -> dict[str, Any]:
+    """One item as a model is asked it; see `_asking.prepare`."""
+    question, _ = _entry(request["category"], request["id"], request["given"])
+    shown: dict[str, Any] = _asking.prepare(question, request["underscored"])
+    return shown
+
+
+def execute(request: dict[str, Any]) -> list[list[str]] | None:
+    """What the calls of a dialogue's last step return; see `_asking.execute`."""
+    question, _ = _entry(request["category"], request["id"], request["given"])
+    returned: list[list[str]] | None = _asking.execute(request["category"], question, request["steps"])
+    return returned
+
+
+METHODS = {
+    "execute": execute,
+    "gold": gold,
+    "ids": ids,
+    "naming": naming,
+    "prepare": prepare,
+    "score": score,
+}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import queue
 import statistics
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from planarena import managed
-from planarena.environments import Limits, ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
 from planarena.errors import UserError
 from planarena.eval.bfcl.categories import COUNTS, FORMATS, REVISION, categories_of, current_id
 from planarena.eval.bfcl.formulas import FORMULAS, columns, overall
 from planarena.eval.bfcl.outputs import detect_calls, read_questions, to_structure
+from planarena.eval.bfcl.pool import Pool
 from planarena.eval.config import EvalConfig
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
@@ -23,8 +20,6 @@ from planarena.eval.tables import build_rows, finish
 
 __all__ = ["score"]
 
-_FOLDER = Path(__file__).parent
-_LIMITS = Limits(memory_bytes=2 << 30, scratch_bytes=32 << 20, file_bytes=8 << 20, processes=8)
 _NOT_RUN = {
     "web_search_base": "needs a search key and the internet to generate; give outputs to have them scored",
     "web_search_no_snippet": "needs a search key and the internet to generate; give outputs to have them scored",
@@ -33,97 +28,6 @@ _NOT_RUN = {
 }
 _CHUNK = 25  # of items that execute, so that one that hangs holds up few
 _LONG_CHUNK = 400
-
-
-class _Pool:
-    """Sandboxed workers, one thread each, that take calls from a queue."""
-
-    def __init__(self, config: EvalConfig) -> None:
-        self._python, self._unsafe = managed.environment("bfcl").python, config.unsafe_no_sandbox
-        self._seconds = config.seconds
-        self.workers: list[Worker] = []
-        self._failures: list[BaseException] = []
-        threads = [threading.Thread(target=self._start, daemon=True) for _ in range(config.workers)]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-            if self._failures:
-                raise self._failures[0]
-        except BaseException:
-            self.close()
-            raise
-
-    def _start(self) -> None:
-        try:
-            self.workers.append(
-                Worker(
-                    _FOLDER / "_service.py",
-                    python=self._python,
-                    readable=[_FOLDER],
-                    limits=_LIMITS,
-                    unsafe_no_sandbox=self._unsafe,
-                )
-            )
-        except BaseException as error:
-            self._failures.append(error)
-
-    def close(self) -> None:
-        for worker in self.workers:
-            worker.close()
-
-    def map(self, requests: list[tuple[str, Any]], done: Callable[[int], None]) -> list[Any]:
-        """Answer every request; (method, value) each, the longest first. `done` hears how many items ended."""
-        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for number in range(len(requests)):
-            waiting.put(number)
-        answers: list[Any] = [None] * len(requests)
-
-        def work(worker: Worker) -> None:
-            try:
-                while not self._failures:
-                    number = waiting.get_nowait()
-                    method, value = requests[number]
-                    answers[number] = (
-                        self._score(worker, value, done) if method == "score" else worker.call(method, value)
-                    )
-            except queue.Empty:
-                return
-            except BaseException as error:
-                self._failures.append(error)
-
-        threads = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in self.workers]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                thread.join()
-        except BaseException as error:  # Ctrl-C: no thread may start a worker again
-            self._failures.append(error)
-            raise
-        if self._failures:
-            raise self._failures[0]
-        return answers
-
-    def _score(self, worker: Worker, request: dict[str, Any], done: Callable[[int], None]) -> list[list[Any]]:
-        """Score a chunk; go item by item where it kills the worker, so that a hostile item costs itself alone."""
-        verdicts: list[list[Any]] = []
-        chunks = deque([request["items"]])
-        while chunks and not self._failures:
-            items = chunks.popleft()
-            try:
-                seconds = 2 * self._seconds + 2 if len(items) == 1 else 3 * self._seconds + 10
-                verdicts += worker.call("score", request | {"items": items}, seconds=seconds)
-                done(len(items))
-            except (WorkerDiedError, WorkerTimeoutError, ReplyError) as error:
-                if len(items) == 1:
-                    kind = "limit:time" if isinstance(error, WorkerTimeoutError) else "limit:worker"
-                    verdicts.append([items[0][0], False, kind, str(error)[:400]])
-                    done(1)
-                else:
-                    chunks.extendleft([item] for item in reversed(items))
-        return verdicts
 
 
 def score(
@@ -148,7 +52,7 @@ def score(
         raise UserError(
             "the ground truth is scored on the shipped questions alone", where=suite, fix="leave --data away"
         )
-    pool = _Pool(config)
+    pool = Pool(config)
     try:
         plan = _Plan(suite, config, responses, custom, pool)
         requests = plan.requests()
@@ -163,7 +67,7 @@ def score(
                 progress(suite, ended, total)
 
         answers = pool.map(requests, done)
-        kind = pool.workers[0].kind
+        kind = pool.kind
     finally:
         pool.close()
     for (_, value), verdicts in zip(requests, answers, strict=True):
@@ -180,7 +84,7 @@ class _Plan:
         config: EvalConfig,
         responses: Responses | None,
         custom: dict[str, list[tuple[str, dict[str, Any]]]] | None,
-        pool: _Pool,
+        pool: Pool,
     ) -> None:
         self.suite, self.config, self.custom = suite, config, custom
         self.categories = tuple(custom) if custom is not None else categories_of(suite)
@@ -216,7 +120,7 @@ class _Plan:
             self.names = self._detect_names(pool) if responses is not None else "dotted"
         self.answers: dict[tuple[str, int], list[Any]] = {}
 
-    def _detect_names(self, pool: _Pool) -> str:
+    def _detect_names(self, pool: Pool) -> str:
         """Count which writing of a dotted function name the outputs use."""
         asked = []
         for category in ("simple_python", "multiple", "parallel", "parallel_multiple"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from planarena.errors import UserError
 from planarena.eval import EvalConfig, Evaluation, evaluate
 
 __all__ = ["run_evaluation"]
+
+_PLAIN_SECONDS = 30.0
 
 
 def run_evaluation(
@@ -30,7 +33,10 @@ def run_evaluation(
     values = {key: value for key, value in given.items() if value is not None}
     if data:
         values["data"] = _paths(data)
-    values |= parse_settings(settings)
+    stated = parse_settings(settings)
+    if isinstance(stated.get("generation"), dict):
+        stated["generation"] = {**values.get("generation", {}), **stated["generation"]}
+    values |= stated
     evaluation = evaluate(load_config(EvalConfig, file=file, values=values), None if as_json else _progress())
     if as_json:
         sys.stdout.write(json.dumps(_summary(evaluation)) + "\n")
@@ -51,12 +57,27 @@ def _paths(data: list[str]) -> dict[str, str]:
 
 
 def _progress() -> Any:
-    """A counter in place on a terminal; nothing elsewhere: scoring takes seconds."""
-    if not sys.stderr.isatty():
-        return None
+    """A counter in place on a terminal, with the time left; a line now and then elsewhere, while a model answers."""
+    terminal = sys.stderr.isatty()
+    begun: dict[str, tuple[float, int]] = {}
+    shown: dict[str, float] = {}
 
     def show(suite: str, done: int, total: int) -> None:
-        sys.stderr.write(f"\r{suite}: {done}/{total} outputs" + ("\n" if done >= total else ""))
+        now = time.monotonic()
+        since, first = begun.setdefault(suite, (now, done))
+        last = done >= total
+        # The wording is the same for many thousand calls, so not each is written.
+        if not last and now - shown.get(suite, 0.0) < (0.1 if terminal else _PLAIN_SECONDS):
+            return
+        if not terminal and not suite.startswith("asking"):
+            return
+        shown[suite] = now
+        left = ""
+        if done > first and not last:
+            seconds = (now - since) / (done - first) * (total - done)
+            left = f", {seconds / 60:.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left"
+        line = f"{suite}: {done}/{total} outputs{left}"
+        sys.stderr.write(f"\r\x1b[K{line}" + ("\n" if last else "") if terminal else line + "\n")
         sys.stderr.flush()
 
     return show
@@ -72,7 +93,10 @@ def _summary(evaluation: Evaluation) -> dict[str, Any]:
             "not_run": {row.category: row.not_run for row in result.categories if row.not_run},
             "tokens": result.tokens,
         }
-    return {"out": str(evaluation.path), "suites": suites}
+    summary: dict[str, Any] = {"out": str(evaluation.path), "suites": suites}
+    if "generation" in evaluation.run:
+        summary["generation"] = evaluation.run["generation"]
+    return summary
 
 
 def _lines(evaluation: Evaluation) -> str:
@@ -99,5 +123,12 @@ def _lines(evaluation: Evaluation) -> str:
                 f"   from {result.base['name']}: {100 * change['difference']:+.2f} points on {change['items']} items "
                 f"({change['gained']} gained, {change['lost']} lost)"
             )
+    for name, taken in evaluation.run.get("generation", {}).get("suites", {}).items():
+        cost = "" if taken["usd"] is None else f", {taken['usd']:.4f} USD"
+        cut = f", {taken['cut']} cut at a limit" if taken["cut"] else ""
+        lines.append(
+            f"{name}: {taken['replies']} replies, {taken['prompt_tokens']} + {taken['completion_tokens']} tokens"
+            f"{cost}{cut}"
+        )
     lines.append(f"report: {evaluation.path / 'report.html'}")
     return "\n".join(lines) + "\n"

@@ -66,7 +66,7 @@ def test_an_evaluation_writes_its_four_files(questions: Path, tmp_path: Path) ->
     verdicts = {item["id"]: item for item in scores["verdicts"]}
     assert verdicts["0"] | {"tokens": 0} == {
         "id": "0", "category": "law", "correct": True, "reason": "", "detail": "", "sample": 0, "tokens": 0,
-        "guessed": False, "answer": "A", "marks": {},
+        "guessed": False, "answer": "A", "marks": {}, "counts": {},
     }  # fmt: skip
     assert (verdicts["8"]["correct"], verdicts["8"]["reason"]) == (False, "nothing extracted")
     assert (verdicts["9"]["correct"], verdicts["9"]["reason"]) == (False, "no response")
@@ -212,7 +212,8 @@ def test_scoring_again_writes_the_same_bytes(questions: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["bfcl-v4", "--model", "some/model"], "generating outputs with a model is not part of this version"),
+        (["bfcl-v4", "--model", "./no/such/folder"], "there is no such folder"),
+        (["math", "--model", "m@http://127.0.0.1:9/v1", "--responses", "gold"], "both a model and existing"),
         (["bfcl-v5", "--responses", "gold"], "there is no suite 'bfcl-v5'"),
         (["mmlu-pro"], "no outputs to score"),
         (["mmlu-pro", "--responses", "gold"], "questions are not shipped"),

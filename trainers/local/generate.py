@@ -11,7 +11,7 @@ from torch import Tensor
 from planarena.trainers.local.cache import new_cache, repeat_cache
 from planarena.trainers.local.model import Policy
 
-__all__ = ["Generated", "decode", "draw", "draws", "generate", "pad_left", "pad_right"]
+__all__ = ["Generated", "draw", "generate", "pad_left", "pad_right"]
 
 # Rows are moved together once this share of them has ended: moving costs about as much as two steps.
 _COMPACT_SHARE = 0.125
@@ -77,19 +77,6 @@ def draw(probs_BV: Tensor, uniform_B: Tensor) -> Tensor:
     return index_B1[:, 0].clamp_(max=probs_BV.shape[1] - 1)
 
 
-def draws(seed: int, index: int, repeats: int, limit: int) -> Tensor:
-    """Return the (K, T) uniform numbers that one prompt's continuations are drawn with.
-
-    Args:
-        seed: Of the batch.
-        index: Number of the prompt in it.
-        repeats: K.
-        limit: T.
-    """
-    generator = torch.Generator().manual_seed((seed * 1_000_003 + index) % (2**63))
-    return torch.rand((repeats, limit), generator=generator)
-
-
 @torch.no_grad()
 def generate(
     policy: Policy,
@@ -102,6 +89,7 @@ def generate(
     entropy: bool = False,
     rows: int = 512,
     ends: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
 ) -> list[list[Generated]]:
     """Sample `repeats` continuations of each prompt.
 
@@ -117,6 +105,7 @@ def generate(
         entropy: Record entropies.
         rows: Most rows decoded at once.
         ends: Ids that end a continuation; None takes the tokenizer's.
+        seeds: P seeds of the draws, one a prompt; `seed` and the place are then not read.
 
     Returns:
         P lists of K continuations.
@@ -131,8 +120,10 @@ def generate(
         longest = [max(limits[index], 1) for index in chunk]
         uniforms = torch.zeros((len(chunk), repeats, max(longest)))
         for place, (index, limit) in enumerate(zip(chunk, longest, strict=True)):
-            uniforms[place, :, :limit] = draws(seed, index, repeats, limit)
-        rolled = decode(
+            own = seed * 1_000_003 + index if seeds is None else seeds[index]
+            generator = torch.Generator().manual_seed(own % (2**63))
+            uniforms[place, :, :limit] = torch.rand((repeats, limit), generator=generator)
+        rolled = _decode(
             policy,
             [prompts[index] for index in chunk],
             repeats,
@@ -147,9 +138,9 @@ def generate(
     return found
 
 
-def decode(
+def _decode(
     policy: Policy,
-    prompts: Sequence[Sequence[int]],
+    prompts: list[Sequence[int]],
     repeats: int,
     limits_B: Tensor,
     temperature: float,
@@ -157,21 +148,6 @@ def decode(
     entropy: bool,
     end_ids: Tensor,
 ) -> list[Generated]:
-    """Sample all rows in one pass over their prompts; the caller switches gradients off.
-
-    Args:
-        policy: The model, in evaluation mode.
-        prompts: P lists of ids.
-        repeats: K.
-        limits_B: (P*K,) most tokens of each row.
-        temperature: 0 takes the most probable token.
-        uniform_BT: (P*K, T) numbers in [0, 1) to draw with, on the model's device.
-        entropy: Record entropies.
-        end_ids: Ids that end a continuation.
-
-    Returns:
-        P*K continuations, those of one prompt next to each other.
-    """
     device = policy.device
     ids_PL, valid_PL = pad_left(prompts, policy.chat.pad, device)
     length_P = valid_PL.sum(1)

@@ -21,7 +21,6 @@ __all__ = [
     "add_lora",
     "choose_device",
     "choose_threads",
-    "load_chat",
     "load_policy",
     "make_tiny",
     "quiet_transformers",
@@ -202,11 +201,14 @@ def make_tiny(tiny: TinyConfig, chat: ChatTokenizer, *, seed: int, positions: in
     return model
 
 
-def load_chat(path: str | Path) -> ChatTokenizer:
-    """Load the tokenizer of a model.
+def load_policy(path: str | Path, config: ModelConfig, device: torch.device, *, train: bool = True) -> Policy:
+    """Load a model and its tokenizer from a folder (or the local cache of the hub).
 
     Args:
-        path: As `load_policy`.
+        path: What transformers loads; a folder with an adapter loads its base too.
+        config: Arithmetic and adapters; `path` is not read.
+        device: Where to.
+        train: A LoRA checkpoint's adapters are to train on.
 
     Raises:
         UserError: No such folder, no model, or no tokenizer in it.
@@ -227,23 +229,7 @@ def load_chat(path: str | Path) -> ChatTokenizer:
                 where=where,
                 fix="copy tokenizer.json and tokenizer_config.json of that model into the folder",
             )
-    return ChatTokenizer(_load_tokenizer(where), where)
-
-
-def load_policy(path: str | Path, config: ModelConfig, device: torch.device, *, train: bool = True) -> Policy:
-    """Load a model and its tokenizer from a folder (or the local cache of the hub).
-
-    Args:
-        path: What transformers loads; a folder with an adapter loads its base too.
-        config: Arithmetic and adapters; `path` is not read.
-        device: Where to.
-        train: A LoRA checkpoint's adapters are to train on.
-
-    Raises:
-        UserError: No such folder, no model, or no tokenizer in it.
-    """
-    chat = load_chat(path)
-    folder, where = Path(path), str(path)
+    chat = ChatTokenizer(_load_tokenizer(where), where)
     half = config.dtype == "bfloat16"
     # Under LoRA the frozen base costs memory alone, so it is kept in half precision.
     dtype = (

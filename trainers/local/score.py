@@ -55,7 +55,6 @@ class Scorer:
         judges: The judges.
 
     Attributes:
-        arguments: What another process makes the same scorer from: name, options, overlong, form.
         counts: Judged groups that fell back to the offline scorer, and context that was missing, by name.
     """
 
@@ -71,7 +70,6 @@ class Scorer:
         self.reward = rewards.get(name, {"format": form, **options}, overlong)
         self.exact = rewards.get("binary", {"format": form})
         self.form = formats.get(form)
-        self.arguments = (name, dict(options), overlong, form)
         self.needs = needs
         self.judges = judges
         self.counts: Counter[str] = Counter()

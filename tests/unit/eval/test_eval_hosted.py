@@ -1,0 +1,170 @@
+"""Hosted models: names and addresses, what is sent, what an answer and a failure become."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from eval_samples import problems
+from llm_server import Script, ScriptedServer
+
+from planarena.cli import main
+from planarena.errors import ConfigError
+from planarena.eval import EvalConfig
+from planarena.eval.models.choosing import settle
+from planarena.eval.models.hosted import HostedPolicy, model_of
+from planarena.eval.models.training import find_checkpoint
+from planarena.eval.policy import Asked
+from planarena.eval.settings import GenerationConfig
+
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path / "cache"))
+
+
+def config(model: str, form: str = "", samples: int = 1, **made: Any) -> EvalConfig:
+    options = GenerationConfig(**made)
+    return EvalConfig(("math",), "unused", model=model, format=form, samples=samples, generation=options)
+
+
+def asked(text: str = "Hello", sample: int = 0) -> Asked:
+    return Asked(id="a", messages=({"role": "user", "content": text},), tools=(TOOL,), sample=sample)
+
+
+def test_a_server_is_named_in_the_model_or_beside_it() -> None:
+    for one in (
+        config("org/m@http://127.0.0.1:1/v1#KEY"),
+        config("org/m", base_url="http://127.0.0.1:1/v1", key_env="KEY"),
+        config("org/m@http://127.0.0.1:1/v1", key_env="KEY"),
+    ):
+        found = model_of(one)
+        assert (found.litellm_id, found.base_url, found.key_env) == (
+            "openai/org/m",
+            "http://127.0.0.1:1/v1",
+            "KEY",
+        )
+    assert model_of(config("openai/gpt-4.1-mini", concurrency=3, timeout=5.0)).concurrency == 3
+    with pytest.raises(ConfigError, match="does not say which model"):
+        model_of(config("http://127.0.0.1:1/v1"))
+
+
+def test_what_is_sent_and_what_comes_back() -> None:
+    with ScriptedServer() as server:
+        with HostedPolicy(
+            config(f"m@{server.url}", top_p=0.5, max_tokens=7, options={"presence_penalty": 0.25})
+        ) as policy:
+            (reply,) = policy.reply([asked()])
+        message = json.loads(reply.text)
+        assert message["tool_calls"][0]["function"]["name"] == "f"
+        assert reply.tokens and reply.prompt_tokens
+        (body,) = server.requests.values()
+        assert (body["temperature"], body["top_p"], body["max_tokens"], body["presence_penalty"]) == (
+            0.0,
+            0.5,
+            7,
+            0.25,
+        )
+        assert body["tools"] == [TOOL]
+        server.requests.clear()
+        # A text format states its tools in the prompt alone.
+        with HostedPolicy(config(f"m@{server.url}", "hermes", samples=2, temperature="model")) as policy:
+            replies = policy.reply([asked(), asked(sample=1), asked("Bye")])
+        assert [one.text.startswith("answer ") for one in replies] == [True] * 3
+        assert all("tools" not in body and "temperature" not in body for body in server.requests.values())
+        assert server.outcomes()["good"] == 4  # each sample is a request of its own
+
+
+def test_silence_is_an_answer_and_a_failure_is_none() -> None:
+    with ScriptedServer(Script(reply=lambda _: "", most_faults=0)) as server:
+        with HostedPolicy(config(f"m@{server.url}")) as policy:
+            (reply,) = policy.reply([asked()])
+        assert json.loads(reply.text)["content"] == ""
+        assert not reply.problem
+    script = Script(faults={"server_error": 1.0}, most_faults=99)
+    with ScriptedServer(script) as server, HostedPolicy(config(f"m@{server.url}", attempts=1)) as policy:
+        for reply in (*policy.reply([asked()]), *policy.reply([asked("a"), asked("b")])):
+            assert reply.problem.startswith("server_error:")
+            assert reply.text == ""
+
+
+def test_mistakes_with_servers_are_one_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = problems(tmp_path / "math.jsonl")
+    monkeypatch.setenv("SOME_KEY", "sk-wrong-0123456789")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with (
+        ScriptedServer(Script(keys=frozenset({"right"}), echo_key=True)) as server,
+        ScriptedServer(Script(models=frozenset({"known"}))) as choosy,
+    ):
+        cases = [
+            (["--model", "m@http://127.0.0.1:9/v1"], "the server cannot be reached"),
+            (["--model", f"m@{server.url}#SOME_KEY"], "refuses the key"),
+            (["--model", f"m@{server.url}#NO_SUCH_KEY"], "holds no key"),
+            (["--model", "m", "--base-url", choosy.url], "does not know this model"),
+            (["--model", f"m@{server.url}", "--format", "nativ"], "there is no format 'nativ'"),
+            (["--model", " "], "the model has no name"),
+            (["--model", f"m@{server.url}", "--responses", "gold"], "both a model and existing outputs"),
+            (
+                ["--model", f"m@{server.url}", "--set", "generation.concurency=2"],
+                "did you mean generation.concurrency",
+            ),
+        ]
+        for words, said in cases:
+            out = tmp_path / "run"
+            code = main(["eval", "math", "--data", f"math={path}", "--out", str(out), *words])
+            error = capsys.readouterr().err
+            assert code in (1, 2), (words, error)
+            assert said in error, (words, error)
+            assert "fix:" in error
+            assert "sk-wrong-0123456789" not in error
+            assert "Traceback" not in error
+            assert not (out / "scores.json").exists()
+            if (out / "responses.jsonl").exists():
+                assert (out / "responses.jsonl").read_bytes() == b""
+
+
+def test_a_budget_stops_and_the_same_command_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = problems(tmp_path / "math.jsonl")
+    with ScriptedServer(Script(reply=lambda _: "\\boxed{2}")) as server:
+        words = ["eval", "math", "--data", f"math={path}", "--out", str(tmp_path / "run")]
+        words += ["--model", f"m@{server.url}", "--concurrency", "1"]
+        assert main([*words, "--budget-calls", "2"]) == 2
+        assert "the budget of 2 calls is spent" in capsys.readouterr().err
+        assert (tmp_path / "run" / "responses.jsonl").read_bytes().count(b"\n") == 2
+        assert main([*words, "--json"]) == 0
+        assert len(server.arrivals) == 3
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["suites"]["math"]["overall"] == {"avg@1": pytest.approx(1 / 3)}  # 1 + 1 is 2
+    assert printed["generation"]["suites"]["math"]["replies"] == 3
+
+
+def test_a_checkpoint_brings_its_prompts_along(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    for name in ("step_2", "step_10"):
+        (run / "checkpoints" / name).mkdir(parents=True)
+        (run / "checkpoints" / name / "config.json").write_text("{}")
+    (run / "config.yaml").write_text(
+        "data: {format: think, template: short, plan: none, signatures: names}\n"
+    )
+    assert find_checkpoint(run) == run / "checkpoints" / "step_10"
+    (run / "checkpoints" / "best").symlink_to("step_2")
+    assert find_checkpoint(run) == run / "checkpoints" / "best"
+    for path in (run, run / "checkpoints" / "step_2"):
+        found = settle(config(str(path)))
+        made = found.generation
+        assert (found.format, made.template, made.plan, made.signatures) == ("think", "short", False, "names")
+    other = settle(config(str(run), "hermes"))
+    assert (other.format, other.generation.template, other.generation.plan) == ("hermes", "", None)
+    (run / "config.yaml").write_text(": not yaml")
+    assert settle(config(str(run))).format == ""

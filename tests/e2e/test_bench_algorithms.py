@@ -77,7 +77,7 @@ def test_a_study_goes_on_where_it_stopped_and_gives_the_same_scores(tmp_path: Pa
     after = json.loads((out / "scores.json").read_text())
     assert without_times(after) == without_times(before)
 
-    other = bench(out, **narrow, rate="3e-4")
+    other = bench(out, **narrow, rate=0.0003)
     assert other.returncode == 2
     assert "another study" in other.stderr
 

@@ -74,7 +74,7 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     ceiling_steps: int = 1600
     fault_share: float = 0.6
     batches: int = 20
-    prompts: int = 12
+    prompts: int = 8
     group: int = 8
     updates: int = 2
     rate: float = 2e-4

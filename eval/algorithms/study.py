@@ -20,10 +20,11 @@ __all__ = ["Progress", "estimate", "run_study"]
 
 Progress = Callable[[int, int, str, float | None], None]
 
-# [measured] CPU seconds of one step of one row of 110 tokens and of one reply of 25, for a model of 0.7 million
-# parameters on one core of a server; other sizes are scaled by their parameters.
-_SECONDS_PER_TRAINED_ROW = 0.009
-_SECONDS_PER_REPLY = 0.006
+# [measured] CPU seconds of one core of a server for a model of 0.7 million parameters: a supervised row of 110 tokens,
+# a rollout of 25 tokens with its update (members of a group share their prompt's passes), a reply in an evaluation.
+_SECONDS_PER_ROW = 0.0125
+_SECONDS_PER_ROLLOUT = 0.013
+_SECONDS_PER_REPLY = 0.0065
 
 
 def run_study(config: StudyConfig, tell: Progress | None = None) -> dict[str, Any]:
@@ -165,19 +166,19 @@ def _work(config: StudyConfig, unit: Unit) -> float:
 def _cost(config: StudyConfig, unit: Unit) -> float:
     """Return about how many CPU seconds a unit takes."""
     size = _parameters(config) / 0.7e6
-    playing = 4 * config.test * 3 * _SECONDS_PER_REPLY
+    # Greedy and sampled, two sets, three to four replies an episode.
+    playing = 2 * 2 * config.test * 3.5 * _SECONDS_PER_REPLY
     rows = {
         "start": config.start_steps.get(unit.regime, 0) * config.start_rows,
         "ceiling": config.ceiling_steps * config.start_rows,
         "train": config.steps * config.expert_rows,
     }[unit.kind]
-    replies = 0
     if unit.method == "sft-compute":
         rows *= config.compute_ratio.get(unit.regime, 1)
     elif unit.kind == "train" and unit.method != "sft-steps":
-        replies = config.batches * config.prompts * config.group * (3 if unit.regime == "scarce" else 1)
-        rows = replies
-    return size * (rows * _SECONDS_PER_TRAINED_ROW + replies * _SECONDS_PER_REPLY + playing)
+        decisions = config.batches * config.prompts * config.group * (3 if unit.regime == "scarce" else 1)
+        return size * (decisions * _SECONDS_PER_ROLLOUT + playing)
+    return size * (rows * _SECONDS_PER_ROW + playing)
 
 
 def _parameters(config: StudyConfig) -> float:

@@ -1,6 +1,7 @@
 """Making the bench that ships with planarena: a build of its own seed, cut to a fixed mix of 500 tasks.
 
-`python -m planarena.eval.arena.making OUT` writes it anew; the same planarena writes the same bytes.
+`python -m planarena.eval.arena.making OUT` makes such a bench; with the planarena that made the one that ships, to
+the same bytes. Environments that change later need a bench of a new name.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ _NO_CALLS = {"tool_missing": 20, "trap": 20, "parameter_missing": 20, "no_tool_n
 # No build of a person has this seed unless it is asked for by number, and every split of it is held out: two of the
 # eight namespaces form `unseen_tools`, for models that were trained with the same two held out.
 BENCH_CONFIG = BuildConfig(
+    sources=tuple(
+        f"builtin:{name}"
+        for name in ("travel", "calendar", "banking", "smart_home", "email", "files", "shopping", "support")
+    ),
     trajectories=1000,
     seed=730_001,
     chunk_scenarios=32,

@@ -56,10 +56,10 @@ def make_bench(out: Path, config: BuildConfig = BENCH_CONFIG) -> dict[str, Any]:
     Returns:
         What run.json holds.
     """
-    import planarena
+    from planarena.pipeline import build
 
     with tempfile.TemporaryDirectory() as scratch:
-        run = planarena.build(msgspec.structs.replace(config, out=str(Path(scratch) / "run")))
+        run = build(msgspec.structs.replace(config, out=str(Path(scratch) / "run")))
         tables = _choose(run)
         info = _describe(run, tables)
     shutil.rmtree(out, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -112,12 +113,19 @@ def train(
 
 
 def _check_names(config: TrainConfig) -> None:
-    """Refuse names that do not exist before anything that takes time."""
+    """Refuse names and packages that do not exist before anything that takes time."""
     from planarena import formats
     from planarena.trainers import rewards
 
     if not config.data.path:
         raise UserError("no data is given", where="--data", fix="write --data RUN, a file or a folder")
+    for package, wanted in (("tensorboard", config.log.tensorboard), ("wandb", config.log.wandb)):
+        if wanted and find_spec(package) is None:
+            raise UserError(
+                f"{package} is not installed",
+                where=f"log.{package}",
+                fix=f"install {package}, or leave log.{package} out",
+            )
     formats.get(config.data.format)
     rewards.get(config.reward.name, config.reward.options, config.reward.overlong)
 
@@ -133,7 +141,6 @@ def _train_on_verl(
     fresh: bool,
 ) -> TrainResult:
     from importlib import import_module
-    from importlib.util import find_spec
 
     if find_spec("planarena.trainers.verl") is None:
         raise UserError(

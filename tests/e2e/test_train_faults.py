@@ -8,6 +8,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +319,31 @@ def test_adapters_train_alone_and_load_with_transformers(start: Path, built_run:
     base = AutoModelForCausalLM.from_pretrained(start)(ids).logits
     assert not torch.allclose(tuned, base, atol=1e-4)
     assert list((tmp_path / "run" / "tensorboard").iterdir())
+
+
+def test_a_package_that_is_not_installed(
+    built_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planarena.trainers.launch.find_spec", lambda name: None)
+    error = _fails(_config(built_run, tmp_path / "run", log=LogConfig(wandb="mine")))
+    assert str(error).startswith("log.wandb: wandb is not installed")
+    assert error.exit_code == 2
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.full
+@pytest.mark.skipif(find_spec("wandb") is None, reason="Weights & Biases is not installed")
+def test_weights_and_biases_without_a_network(
+    start: Path, built_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    config = _config(
+        built_run, tmp_path / "run", model=ModelConfig(path=str(start)), log=LogConfig(wandb="mine")
+    )
+    info = train(config).info
+    stored = [path.name for path in (tmp_path / "run" / "wandb").glob("offline-run-*")]
+    assert [name.rpartition("-")[2] for name in stored] == [info["run_id"]]
 
 
 def test_the_best_checkpoint_is_kept(start: Path, built_run: Run, tmp_path: Path) -> None:

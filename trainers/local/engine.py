@@ -163,7 +163,11 @@ class Engine:
             if prompt.demonstration is not None
         }
         self.log = MetricsLog(
-            self.folder.path, config.log, step=self.done, settings=msgspec.to_builtins(config)
+            self.folder.path,
+            config.log,
+            step=self.done,
+            settings=msgspec.to_builtins(config),
+            run_id=str(self.folder.info.get("run_id", "")),
         )
         self.folder.begin(
             device=str(device),

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from planarena.errors import UserError
 from planarena.trainers.config import LogConfig
 from planarena.trainers.update import Sample
 
@@ -24,9 +23,12 @@ class MetricsLog:
         config: Further places.
         step: Lines of later steps are removed: they are made again.
         settings: The whole configuration, for Weights & Biases.
+        run_id: What the run is called there.
     """
 
-    def __init__(self, root: Path, config: LogConfig, *, step: int, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, root: Path, config: LogConfig, *, step: int, settings: Mapping[str, Any], run_id: str = ""
+    ) -> None:
         self.path = root / "metrics.jsonl"
         kept = (
             [line for line in read_metrics(self.path) if line["step"] <= step] if self.path.is_file() else []
@@ -38,18 +40,19 @@ class MetricsLog:
         self._board: Any = None
         self._wandb: Any = None
         if config.tensorboard:
-            try:
-                from torch.utils.tensorboard import SummaryWriter
-            except ImportError as error:
-                raise _absent("tensorboard", "log.tensorboard") from error
+            from torch.utils.tensorboard import SummaryWriter
+
             self._board = SummaryWriter(str(root / "tensorboard"), purge_step=step + 1)
         if config.wandb:
-            try:
-                import wandb
-            except ImportError as error:
-                raise _absent("wandb", "log.wandb") from error
+            import wandb
+
             self._wandb = wandb.init(
-                project=config.wandb, dir=str(root), config=dict(settings), name=root.name, resume="allow"
+                project=config.wandb,
+                dir=str(root),
+                config=dict(settings),
+                name=root.name,
+                id=run_id or None,
+                resume="allow",
             )
 
     def write(self, line: Mapping[str, Any]) -> None:
@@ -70,12 +73,6 @@ class MetricsLog:
             self._board.close()
         if self._wandb is not None:
             self._wandb.finish()
-
-
-def _absent(package: str, option: str) -> UserError:
-    return UserError(
-        f"{package} is not installed", where=option, fix=f"install {package}, or leave {option} out"
-    )
 
 
 def _json(value: Any) -> Any:

@@ -14,6 +14,8 @@ _PANELS = (
     ("entropy, nats", ("policy/entropy",)),
     ("response length, tokens", ("length/mean",)),
     ("clip fraction", ("policy/clip_fraction",)),
+    ("KL", ("policy/kl_to_rollout", "loss/kl")),
+    ("preference accuracy", ("preference/accuracy",)),
     ("loss", ("loss/sft", "loss/total")),
 )
 _COEFFICIENTS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
+import uuid
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ _OURS = (
     "checkpoints",
     "start",
     "tensorboard",
+    "wandb",
 )
 
 
@@ -82,6 +84,8 @@ class RunFolder:
                 "kind": "training",
                 "config": config.identity(),
                 "seed": config.seed,
+                # Names the run to Weights & Biases, so that one that goes on is still the same one there.
+                "run_id": uuid.uuid4().hex,
                 "versions": _versions(),
             }
             self._save("prepared")

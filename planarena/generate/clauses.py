@@ -105,6 +105,13 @@ class StepWords(NamedTuple):
     bound: dict[str, tuple[int, str]]
     result: Any
 
+    def tells_all(self) -> bool:
+        """Say whether the result holds every value that an answer reports of this tool, as scalars."""
+        return all(
+            isinstance(resolve(self.result, parse_pointer(output)), str | int | float)
+            for output in self.wording.outputs
+        )
+
     def clause(self, template: str, voice: Voice) -> Clause:
         """Render a template of this tool."""
         said: list[Said] = []
@@ -120,7 +127,10 @@ class StepWords(NamedTuple):
             elif kind == "result":
                 path = parse_pointer(text)
                 schema = schema_at(self.operation.tool.output_schema, path) or {}
-                out.append(surface(resolve(self.result, path), schema, voice.manner))
+                value = resolve(self.result, path)
+                if not _is_json(value):
+                    raise LookupError(f"the result of {self.operation.tool.wire_name} has nothing at {text}")
+                out.append(surface(value, schema, voice.manner))
             elif all(part.kind != "argument" or part.text in self.arguments for part in inner):
                 out.append(self._render(inner, voice, said))
         return "".join(out)
@@ -143,3 +153,7 @@ class StepWords(NamedTuple):
         text = surface(self.arguments[name], schema, voice.manner, self.wording.values.get(name))
         said.append(Said(self.number, name, text))
         return text
+
+
+def _is_json(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float | list | dict)

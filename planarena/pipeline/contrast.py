@@ -311,12 +311,7 @@ class ScenarioContrast:
             lines.append(write_step_plan(known, spoken, rng))
         done = [one for one in spoken if one.result is not None]
         consumed = {source for one in done for source, _ in one.bound.values()}
-        reported = [
-            one.number
-            for one in done
-            if one.number not in consumed
-            and all(resolve(one.result, parse_pointer(output)) is not None for output in one.wording.outputs)
-        ]
+        reported = [one.number for one in done if one.number not in consumed and one.tells_all()]
         failed = [one.outcome.error["message"] for one in attempts if one.outcome.error is not None]
         text = write_response(spoken, reported, rng) if reported else ""
         return Contrastive(

@@ -11,7 +11,7 @@ import msgspec
 from planarena.config import BuildConfig
 from planarena.environments import Operation
 from planarena.environments.catalog import restore_world, wording_of
-from planarena.environments.wording import ToolWording, parse_pointer
+from planarena.environments.wording import ToolWording
 from planarena.episodes import Episode
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
@@ -31,7 +31,6 @@ from planarena.pipeline.products import (
 )
 from planarena.pipeline.scenarios import rng_for
 from planarena.tasks.algebra import parse, relabel
-from planarena.tasks.atoms import resolve
 
 __all__ = ["ScenarioLanguage", "describe_chunk", "reported_in", "steps_of"]
 
@@ -171,12 +170,5 @@ def reported_in(task: Executed, steps: Sequence[StepWords], turn_of: Sequence[in
         step.number
         for step in steps
         if turn_of[step.number] == turn
-        and (step.number in task.reported or (step.number not in consumed and _tells_all(step)))
+        and (step.number in task.reported or (step.number not in consumed and step.tells_all()))
     ]
-
-
-def _tells_all(step: StepWords) -> bool:
-    return all(
-        isinstance(resolve(step.result, parse_pointer(output)), str | int | float)
-        for output in step.wording.outputs
-    )

@@ -45,6 +45,7 @@ DOMAINS: dict[str, str] = {
     "hr": "Hr",
     "notes": "Notepad",
     "energy": "Energy",
+    "vehicles": "Vehicles",
 }
 
 

@@ -29,7 +29,9 @@ def make_notebooks(rng: Random, shared: Shared | None = None) -> Seed:
     given, family = rng.sample(people["given"], 6), rng.sample(people["family"], 6)
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
     user, *friends = cast_people(names, shared)
-    address = {name: mail_of(name, "postbox.example", shared) for name in friends}
+    # Beside a calendar the friends are colleagues.
+    home = "example.com" if shared and "calendar" in shared.get("beside", ()) else "postbox.example"
+    address = {name: mail_of(name, home, shared) for name in friends}
     notes: Table = {}
     tasks: Table = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -226,6 +226,8 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         workers: Worker processes; 0 takes one per core.
+        engine: `local` or `ray`.
+        ray_address: Of a running Ray cluster, as `10.0.0.1:6379`; empty starts one on this machine.
         extend: Go on with a finished run up to a higher `trajectories`.
         fresh: Throw an earlier run in the same folder away.
         retry_failed: Try quarantined scenarios and failed requests to models again.
@@ -234,6 +236,8 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     workers: int = 0
+    engine: Literal["local", "ray"] = "local"
+    ray_address: str = ""
     extend: bool = False
     fresh: bool = False
     retry_failed: bool = False

@@ -62,6 +62,9 @@ def build(
     budget_calls: Annotated[
         int | None, typer.Option("--budget-calls", metavar="N", help="Most calls to models.")
     ] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", metavar="NAME", help="What runs the workers: local or ray.")
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of everything random.")] = None,
     extend: Annotated[
         bool, typer.Option("--extend", help="Go on with a finished run up to more trajectories.")
@@ -99,6 +102,7 @@ def build(
             "models": {"proposers": models or None, "judge": judge or None},
             "execution": {
                 "workers": workers,
+                "engine": engine,
                 "extend": extend or None,
                 "fresh": fresh or None,
                 "retry_failed": retry_failed or None,

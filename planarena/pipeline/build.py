@@ -215,7 +215,7 @@ class _Build:
             from planarena.pipeline.model_phase import ModelPhase
 
             self.models = ModelPhase(self.config, self.keys, self.root, self.ledger)
-        pool = Pool(self.workers, self.root, self.config, self.keys)
+        pool = self._open_pool()
         try:
             self._submit(pool)
             for job, reply in self._replies(pool):
@@ -253,6 +253,14 @@ class _Build:
         self._check_error_rate(len(quarantined), counts["scenarios"])
         self._check_failures(counts)
         return Run.open(self.root)
+
+    def _open_pool(self) -> Pool:
+        arguments = (self.workers, self.root, self.config, self.keys)
+        if self.config.execution.engine == "local" or self.chooser.full or self._spent():
+            return Pool(*arguments)
+        from planarena.pipeline.ray_runner import RayPool
+
+        return RayPool(*arguments, address=self.config.execution.ray_address)
 
     # -- identity ------------------------------------------------------------------------------
 

@@ -18,9 +18,9 @@ from planarena.config import BuildConfig
 from planarena.errors import PlanArenaError
 from planarena.pipeline.jobs import EmbedReply, FinishReply, Job, PhaseKeys, ProduceReply, do_job
 
-__all__ = ["JobFailed", "Pool", "answer"]
+__all__ = ["MOST_DEATHS", "JobFailed", "Pool", "Reply", "answer"]
 
-_MOST_DEATHS = 3
+MOST_DEATHS = 3
 
 
 class JobFailed(msgspec.Struct, frozen=True):
@@ -131,9 +131,9 @@ class Pool:
         code = process.wait()
         key = (job.kind, job.chunk)
         self._deaths[key] = self._deaths.get(key, 0) + 1
-        if self._deaths[key] >= _MOST_DEATHS:
+        if self._deaths[key] >= MOST_DEATHS:
             raise PlanArenaError(
-                f"chunk {job.chunk} killed its worker {_MOST_DEATHS} times (exit code {code}): "
+                f"chunk {job.chunk} killed its worker {MOST_DEATHS} times (exit code {code}): "
                 "most likely too little memory; lower --workers or chunk_scenarios and run the same command again"
             )
         self._queue.appendleft(job)

@@ -1,0 +1,165 @@
+"""Builds on Ray: the same bytes as the local runner, also after killed actors, a killed head and a killed build.
+
+Each build runs in a process of its own, as a user's does: a Ray driver whose head is killed does not outlive it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from hashlib import blake2b
+from pathlib import Path
+
+import psutil
+import pytest
+
+import planarena
+from planarena.config import BuildConfig, ExecutionConfig
+
+pytest.importorskip("ray", reason="Ray is not installed")
+pytestmark = pytest.mark.full
+
+N = 220
+# A loaded machine of two cores starts Ray in a minute.
+PATIENCE = 400.0
+
+
+def options(out):
+    fields = ["builtin:banking", "builtin:calendar", "--out", str(out), "--trajectories", str(N)]
+    return [*fields, "--workers", "2", "--set", "chunk_scenarios=1"]
+
+
+def start(out):
+    command = [sys.executable, "-m", "planarena", "build", *options(out), "--engine", "ray"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def head_of(process):
+    """Return the `ray start` process of a build, once it is there."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        for child in psutil.Process(process.pid).children():
+            if "ray.scripts.scripts" in " ".join(child.cmdline()):
+                return child
+        time.sleep(0.05)
+    raise AssertionError(f"no head: {process.communicate()[1][-2000:] if process.poll() is not None else ''}")
+
+
+def group(number):
+    """Return the processes of a process group."""
+    found = []
+    for one in psutil.process_iter():
+        try:
+            if os.getpgid(one.pid) == number:
+                found.append(one)
+        except (ProcessLookupError, PermissionError):
+            continue
+    return found
+
+
+def await_chunks(root, number, process):
+    deadline = time.monotonic() + PATIENCE
+    while len(list(Path(root).glob("tables/scenarios/*.parquet"))) < number:
+        assert time.monotonic() < deadline, "no progress"
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+def await_end_of(number):
+    deadline = time.monotonic() + 60
+    while (left := group(number)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left
+
+
+def contents(root):
+    root = Path(root)
+    files = [root / "run.json", root / "README.md", root / "report.html"]
+    files += [path for path in root.glob("tables/*/*") if not path.name.endswith(".tmp")]
+    return {str(path.relative_to(root)): blake2b(path.read_bytes()).hexdigest() for path in sorted(files)}
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    root = tmp_path_factory.mktemp("local") / "run"
+    config = BuildConfig(
+        out=str(root),
+        sources=("builtin:banking", "builtin:calendar"),
+        trajectories=N,
+        chunk_scenarios=1,
+        execution=ExecutionConfig(workers=1),
+    )
+    planarena.build(config)
+    return contents(root)
+
+
+def test_ray_gives_the_bytes_of_the_local_runner_and_listens_on_loopback_alone(reference, tmp_path):
+    process = start(tmp_path / "run")
+    number = head_of(process).pid
+    await_chunks(tmp_path / "run", 1, process)
+    places = {
+        connection.laddr.ip
+        for one in group(number)
+        for connection in one.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+    outputs = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, outputs
+    assert contents(tmp_path / "run") == reference
+    assert all(place.removeprefix("::ffff:").startswith("127.") or place == "::1" for place in places), places
+    assert await_end_of(number) == []
+
+
+def test_killed_actors_are_replaced_and_change_no_byte(reference, tmp_path):
+    process = start(tmp_path / "run")
+    number = head_of(process).pid
+    killed = 0
+    for chunks in (1, 3, 5):
+        await_chunks(tmp_path / "run", chunks, process)
+        actors = [one for one in group(number) if "_ChunkWorker" in " ".join(one.cmdline())]
+        for actor in actors[:1]:
+            actor.kill()
+            killed += 1
+    outputs = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, outputs
+    assert killed == 3
+    assert contents(tmp_path / "run") == reference
+
+
+def test_after_the_loss_of_the_head_the_same_command_goes_on(reference, tmp_path):
+    process = start(tmp_path / "run")
+    head = head_of(process)
+    await_chunks(tmp_path / "run", 4, process)
+    server = next(one for one in group(head.pid) if "gcs_server" in one.name())
+    server.kill()
+    out, error = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, (out, error)
+    assert "the Ray head is gone" in error
+    assert await_end_of(head.pid) == []
+    done = len(list((tmp_path / "run").glob("tables/scenarios/*.parquet")))
+    assert 4 <= done < len([name for name in reference if "/scenarios/" in name])
+    again = start(tmp_path / "run")
+    outputs = again.communicate(timeout=PATIENCE)
+    assert again.returncode == 0, outputs
+    assert contents(tmp_path / "run") == reference
+
+
+def test_a_killed_build_takes_its_ray_with_it_and_the_local_runner_goes_on(reference, tmp_path):
+    process = start(tmp_path / "run")
+    number = head_of(process).pid
+    await_chunks(tmp_path / "run", 3, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert await_end_of(number) == []
+    finished = subprocess.run(
+        [sys.executable, "-m", "planarena", "build", *options(tmp_path / "run"), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(finished.stdout)["counts"]["gold"] == N
+    assert contents(tmp_path / "run") == reference

@@ -435,12 +435,16 @@ class EmulatedWorld(World):
 def compile_validators(
     tools: Mapping[str, Tool],
 ) -> tuple[dict[str, SchemaValidator], dict[str, SchemaValidator | None]]:
-    """Compile the schemas of arguments and results once for all worlds of an API."""
-    arguments = {name: SchemaValidator(tool.input_schema, name) for name, tool in tools.items()}
+    """Compile the schemas of arguments and results, which conversion has checked, once for all worlds of an API."""
+    arguments = {name: SchemaValidator(tool.input_schema, name, checked=True) for name, tool in tools.items()}
     results: dict[str, SchemaValidator | None] = {}
     for name, tool in tools.items():
         try:
-            results[name] = None if tool.output_schema is None else SchemaValidator(tool.output_schema, name)
+            results[name] = (
+                None
+                if tool.output_schema is None
+                else SchemaValidator(tool.output_schema, name, checked=True)
+            )
         except SchemaError:
             results[name] = None
     return arguments, results

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import shutil
 import signal
@@ -18,19 +17,19 @@ from planarena.errors import EnvironmentUnavailableError
 
 __all__ = ["RayHead"]
 
-_PR_SET_PDEATHSIG = 1
 # At this very address every part of Ray listens to this machine alone.
 _LOOPBACK = "127.0.0.1"
+_GUARD = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(int(sys.argv[1]), signal.SIGKILL)"
 _START_SECONDS = 60.0
 # Chunks travel through the run directory; the object store carries jobs and replies of some kilobytes.
 _OBJECT_STORE = 100 << 20
 
 
 class RayHead:
-    """Starts `ray start --head --block` in a session of its own.
+    """Starts `ray start --head --block` in a session of its own, and a guard that ends it with its parent.
 
-    `--block` brings a reaper along: when the process dies, it ends the whole process group. The process in turn
-    dies with its parent, so a build that is killed leaves nothing behind.
+    The guard reads from a pipe that the parent alone holds; however the parent ends, the guard then ends the whole
+    process group, and Ray's workers follow their node. A build that is killed leaves no process behind.
 
     Args:
         cpus: What the node offers.
@@ -63,14 +62,6 @@ class RayHead:
             # A folder on a nearly full disk is the user's affair: the build says so itself.
             "RAY_local_fs_capacity_threshold": "1",
         }
-        parent = os.getpid()
-
-        def die_with_parent() -> None:
-            if sys.platform == "linux":
-                ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:
-                os._exit(1)
-
         with (self.temporary / "start.log").open("wb") as log:
             self._process = subprocess.Popen(
                 command,
@@ -79,8 +70,12 @@ class RayHead:
                 stderr=subprocess.STDOUT,
                 env=environment,
                 start_new_session=True,
-                preexec_fn=die_with_parent,  # noqa: PLW1509  one call of prctl, no lock is taken
             )
+        self._guard = subprocess.Popen(
+            [sys.executable, "-S", "-c", _GUARD, str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
         try:
             self._await(port)
         except BaseException:
@@ -122,6 +117,8 @@ class RayHead:
                 os.killpg(self._process.pid, sign)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(5 if sign == signal.SIGTERM else 10)
+        self._guard.kill()
+        self._guard.communicate()
         shutil.rmtree(self.temporary, ignore_errors=True)
 
 

@@ -8,11 +8,12 @@ refused with its reason and the others go on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from planarena.errors import SchemaError, SourceError, UserError
+from planarena.records.canonical import canonical_bytes
 from planarena.tools.documents import Documents, read_document
 from planarena.tools.openapi_parts import (
     Arguments,
@@ -23,7 +24,7 @@ from planarena.tools.openapi_parts import (
 )
 from planarena.tools.repair import Repairer, clean_value
 from planarena.tools.tool import Effect, Tool
-from planarena.tools.validation import SchemaValidator
+from planarena.tools.validation import MAX_SCHEMA_NODES, SchemaValidator, check_schema
 from planarena.tools.wire_names import with_wire_names
 
 __all__ = ["Conversion", "RestOperation", "convert_openapi", "openapi_files"]
@@ -136,6 +137,27 @@ class _Definition(NamedTuple):
     schema: Any
     needs: frozenset[str]
     repairs: tuple[str, ...]
+    nodes: int
+
+
+def _check_part(schema: Any, needs: Collection[str], where: str) -> int:
+    """Check a schema whose definitions are checked by themselves; return how many values it holds.
+
+    Raises:
+        SchemaError: It does not compile, is too large or deep, or has no canonical JSON.
+    """
+    _check_canonical(schema, where)
+    part = {**schema, "$defs": dict.fromkeys(needs, True)} if isinstance(schema, dict) else schema
+    nodes = check_schema(part, where)
+    SchemaValidator(part, where, checked=True)
+    return nodes
+
+
+def _check_canonical(value: Any, where: str) -> None:
+    try:
+        canonical_bytes(value)
+    except ValueError as error:
+        raise SchemaError(f"has no canonical JSON: {error}", where=where, fix="use finite numbers") from error
 
 
 class _Converter:
@@ -248,7 +270,8 @@ class _Converter:
             try:
                 value, _, _ = self.documents.follow(f"#{pointer}", file)
                 schema = repairer.schema(value, f"$defs/{name}")
-                known = _Definition(schema, frozenset(needs), repairer.take_repairs())
+                nodes = _check_part(schema, needs, f"{self.file.name}: $defs/{name}")
+                known = _Definition(schema, frozenset(needs), repairer.take_repairs(), nodes)
             except SchemaError as error:
                 known = error
             self._definitions[name] = known
@@ -256,8 +279,12 @@ class _Converter:
             raise known
         return known
 
-    def _closed(self, schema: Any, needs: set[str], repairs: list[str]) -> Any:
-        """Add every definition that a schema reaches."""
+    def _closed(self, schema: Any, needs: set[str], repairs: list[str], where: str) -> Any:
+        """Check a schema and add every definition that it reaches.
+
+        Some APIs reach half of their model from every answer: each definition is checked once, by itself.
+        """
+        nodes = _check_part(schema, needs, where)
         if not needs or not isinstance(schema, dict):
             return schema
         reached: dict[str, Any] = {}
@@ -268,6 +295,9 @@ class _Converter:
                 continue
             definition = self._definition(name)
             reached[name] = definition.schema
+            nodes += definition.nodes
+            if nodes > MAX_SCHEMA_NODES:
+                raise SchemaError(f"more than {MAX_SCHEMA_NODES} values", where=where, fix="split the tool")
             repairs.extend(note for note in definition.repairs if note not in repairs)
             queue.extend(sorted(definition.needs))
         return {**schema, "$defs": dict(sorted(reached.items()))}
@@ -287,8 +317,7 @@ class _Converter:
         repairs = list(repairer.take_repairs())
         schema: dict[str, Any] = {"type": "object", "properties": arguments.properties}
         schema |= {"required": arguments.required, "additionalProperties": False}
-        schema = self._closed(schema, needs, repairs)
-        SchemaValidator(schema, where)
+        schema = self._closed(schema, needs, repairs, where)
         status, output = self._response(operation, where, repairs)
         tool = Tool(
             namespace=self.namespace,
@@ -305,12 +334,7 @@ class _Converter:
             licence=self._licence(),
             schema_repairs=tuple(repairs),
         )
-        try:
-            tool.tool_id  # noqa: B018  computing it refuses what has no canonical JSON
-        except ValueError as error:
-            raise SchemaError(
-                f"has no canonical JSON: {error}", where=where, fix="use finite numbers"
-            ) from error
+        _check_canonical([tool.namespace, tool.name, tool.description], where)
         return RestOperation(
             tool, method, path, arguments.placement, body_type, status, operation.get("deprecated") is True
         )
@@ -501,8 +525,7 @@ class _Converter:
                 repairer = self._repairer(base, needs)
                 schema = repairer.schema(raw, "response")
                 notes = list(repairer.take_repairs())
-                schema = self._closed(schema, needs, notes)
-                SchemaValidator(schema, where)
+                schema = self._closed(schema, needs, notes, where)
                 repairs.extend(note for note in notes if note not in repairs)
                 return code, schema if isinstance(schema, dict) else None
             except UserError as error:

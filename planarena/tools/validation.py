@@ -24,8 +24,11 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA = ("enum", "const", "default", "examples", "example")
 
 
-def check_schema(schema: Any, where: str) -> None:
+def check_schema(schema: Any, where: str) -> int:
     """Refuse a schema that is too large or deep, or that refers outside itself; read nothing, fetch nothing.
+
+    Returns:
+        The number of values in it, at most 20,000.
 
     Raises:
         SchemaError: With the place and the fix.
@@ -70,6 +73,7 @@ def check_schema(schema: Any, where: str) -> None:
             stack.extend(
                 (child, depth + 1, f"{pointer}/{place}", is_schema) for place, child in enumerate(item)
             )
+    return nodes
 
 
 def _check_references(item: dict[str, Any], where: str) -> None:
@@ -123,6 +127,7 @@ class SchemaValidator:
     Args:
         schema: JSON Schema 2020-12.
         where: What to name in errors.
+        checked: Whether `check_schema` has passed it, or all parts that it is made of.
 
     Raises:
         SchemaError: The schema does not compile or refers outside itself.
@@ -130,8 +135,11 @@ class SchemaValidator:
 
     __slots__ = ("_endless", "_fast", "_reference", "_schema", "is_valid")
 
-    def __init__(self, schema: dict[str, Any] | bool, where: str = "schema") -> None:
-        check_schema(schema, where)
+    def __init__(
+        self, schema: dict[str, Any] | bool, where: str = "schema", *, checked: bool = False
+    ) -> None:
+        if not checked:
+            check_schema(schema, where)
         try:
             fast = jsonschema_rs.Draft202012Validator(schema, retriever=_refuse_retrieval)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as error:

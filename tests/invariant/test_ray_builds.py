@@ -6,7 +6,6 @@ Each build runs in a process of its own, as a user's does: a Ray driver whose he
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -49,16 +48,9 @@ def head_of(process):
     raise AssertionError(f"no head: {process.communicate()[1][-2000:] if process.poll() is not None else ''}")
 
 
-def group(number):
-    """Return the processes of a process group."""
-    found = []
-    for one in psutil.process_iter():
-        try:
-            if os.getpgid(one.pid) == number:
-                found.append(one)
-        except (ProcessLookupError, PermissionError):
-            continue
-    return found
+def parts_of(head):
+    """Return every process of a head: its own and, below the node, the workers, which leave its process group."""
+    return [head, *head.children(recursive=True)]
 
 
 def await_chunks(root, number, process):
@@ -69,11 +61,10 @@ def await_chunks(root, number, process):
         time.sleep(0.02)
 
 
-def await_end_of(number):
-    deadline = time.monotonic() + 60
-    while (left := group(number)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return left
+def await_end_of(parts):
+    """Return the processes that are left a while after the end."""
+    _, left = psutil.wait_procs(parts, timeout=60)
+    return [one for one in left if one.status() != psutil.STATUS_ZOMBIE]
 
 
 def contents(root):
@@ -99,11 +90,12 @@ def reference(tmp_path_factory):
 
 def test_ray_gives_the_bytes_of_the_local_runner_and_listens_on_loopback_alone(reference, tmp_path):
     process = start(tmp_path / "run")
-    number = head_of(process).pid
+    head = head_of(process)
     await_chunks(tmp_path / "run", 1, process)
+    parts = parts_of(head)
     places = {
         connection.laddr.ip
-        for one in group(number)
+        for one in parts
         for connection in one.net_connections()
         if connection.status == psutil.CONN_LISTEN
     }
@@ -111,16 +103,16 @@ def test_ray_gives_the_bytes_of_the_local_runner_and_listens_on_loopback_alone(r
     assert process.returncode == 0, outputs
     assert contents(tmp_path / "run") == reference
     assert all(place.removeprefix("::ffff:").startswith("127.") or place == "::1" for place in places), places
-    assert await_end_of(number) == []
+    assert await_end_of(parts) == []
 
 
 def test_killed_actors_are_replaced_and_change_no_byte(reference, tmp_path):
     process = start(tmp_path / "run")
-    number = head_of(process).pid
+    head = head_of(process)
     killed = 0
     for chunks in (1, 3, 5):
         await_chunks(tmp_path / "run", chunks, process)
-        actors = [one for one in group(number) if "_ChunkWorker" in " ".join(one.cmdline())]
+        actors = [one for one in parts_of(head) if "_ChunkWorker" in " ".join(one.cmdline())]
         for actor in actors[:1]:
             actor.kill()
             killed += 1
@@ -134,12 +126,13 @@ def test_after_the_loss_of_the_head_the_same_command_goes_on(reference, tmp_path
     process = start(tmp_path / "run")
     head = head_of(process)
     await_chunks(tmp_path / "run", 4, process)
-    server = next(one for one in group(head.pid) if "gcs_server" in one.name())
+    parts = parts_of(head)
+    server = next(one for one in parts if "gcs_server" in one.name())
     server.kill()
     out, error = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, (out, error)
     assert "the Ray head is gone" in error
-    assert await_end_of(head.pid) == []
+    assert await_end_of(parts) == []
     done = len(list((tmp_path / "run").glob("tables/scenarios/*.parquet")))
     assert 4 <= done < len([name for name in reference if "/scenarios/" in name])
     again = start(tmp_path / "run")
@@ -150,11 +143,12 @@ def test_after_the_loss_of_the_head_the_same_command_goes_on(reference, tmp_path
 
 def test_a_killed_build_takes_its_ray_with_it_and_the_local_runner_goes_on(reference, tmp_path):
     process = start(tmp_path / "run")
-    number = head_of(process).pid
+    head = head_of(process)
     await_chunks(tmp_path / "run", 3, process)
+    parts = parts_of(head)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    assert await_end_of(number) == []
+    assert await_end_of(parts) == []
     finished = subprocess.run(
         [sys.executable, "-m", "planarena", "build", *options(tmp_path / "run"), "--json"],
         capture_output=True,

@@ -305,8 +305,8 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
 
 
 _DESCRIPTIONS: dict[str, Source] = {}
-# Some 10 KB each, with schemas, validators and samples.
-_MOST_OPEN_OPERATIONS = 4000
+# Some 50 KB each with schemas, validators and samples; those that reach half of a large model take more.
+_MOST_OPEN_OPERATIONS = 2000
 
 
 def _open_description(text: str, file: str) -> Source:

@@ -40,6 +40,8 @@ __all__ = [
 _QUERY, _LINE, _RESPONSE, _RATIONALE, _ARGUMENTS = 1500, 400, 1500, 2000, 8192
 # A long text of a result may be told in other words; then so many of its own must be there [ours].
 _LONG, _OWN_WORDS = 80, 0.5
+# Share of a reference's words that a query must have [ours].
+_REFERENCE = 0.34
 
 
 # -- query -------------------------------------------------------------------------------------
@@ -118,12 +120,18 @@ def _refers(steps: list[StepWords], step: StepWords, name: str, heard: str) -> f
     if not phrases:
         return 1.0
     spoken = set(words(heard))
-    own = set().union(*phrases)
+    others: set[str] = set()
     for other in steps[source].wording.refer:
         if other != pointer:
-            own -= set().union(*(content_words(phrase) for phrase in references(steps, source, other)))
-    best = max(len(phrase & spoken) / len(phrase) for phrase in phrases)
-    if (own and not own & spoken) or best < 0.34:
+            others |= set().union(*(content_words(phrase) for phrase in references(steps, source, other)))
+    # The words that other values' references lack tell which one is meant: "second", where there is a cheapest too.
+    told = [
+        len(phrase & spoken) / len(phrase)
+        for phrase in phrases
+        if phrase <= others or (phrase - others) & spoken
+    ]
+    best = max(told, default=0.0)
+    if best < _REFERENCE:
         meant = references(steps, source, pointer)[0]
         raise TextFaultError(
             "reference_lost", f"step {step.number + 1}: nothing says that {name} is {meant!r}"

@@ -170,7 +170,7 @@ class ModelPhase:
         async with self._turn:
             self._check()
             executed, language, stored = await asyncio.to_thread(self._load, job, path)
-            known = {(one.scenario, one.item): one for one in stored.items}
+            known = {(one.scenario, one.item): one for one in stored.items} if stored is not None else {}
             for scenario, item in _kept(language, job.decisions):
                 before = known.get((scenario, item))
                 await self._slots.acquire()
@@ -186,11 +186,11 @@ class ModelPhase:
             await asyncio.to_thread(save_product, path, product)
         return product
 
-    def _load(self, job: Job, path: Path) -> tuple[ExecutedChunk, LanguageChunk, ModelChunk]:
+    def _load(self, job: Job, path: Path) -> tuple[ExecutedChunk, LanguageChunk, ModelChunk | None]:
         try:
-            stored = load_product(path, ModelChunk)
+            stored: ModelChunk | None = load_product(path, ModelChunk)
         except (OSError, ValueError):
-            stored = ModelChunk(job.chunk, ())
+            stored = None
         try:
             executed = load_product(product_path(self._root, self._keys, "execute", job.chunk), ExecutedChunk)
             language = load_product(

@@ -236,14 +236,13 @@ class ScenarioProposals(ScenarioContrast):
                 continue
             guessed = [
                 value
-                for value in hidden_values(self.scene.tools[tool].input_schema, arguments)
+                for value in hidden_values(self.scene.tools[tool].input_schema, call["arguments"])
                 if not known.holds(value)
             ]
             if guessed:
-                fault = fault or f"call {number} has an id that no result had shown"
-            done = episode.act(tool, arguments)
-            made.append(done)
-            known.learn(done)
+                # Written before anything was called: no result can have told it.
+                fault = fault or f"call {number} has an id that no reference takes from a result"
+            made.append(episode.act(tool, arguments))
         return made, fault
 
 

@@ -49,8 +49,8 @@ def configure(out: Path, *models: str, judge: str = "", scenarios: int = 3, **ch
         sources=SOURCES,
         trajectories=10_000,
         scenarios=scenarios,
-        chunk_scenarios=1,
-        composition=CompositionConfig(per_scenario=4, budget=16),
+        chunk_scenarios=changes.pop("chunk", 1),
+        composition=changes.pop("composition", CompositionConfig(per_scenario=4, budget=16)),
         models=ModelsConfig(proposers=models, judge=judge, **changes),
         execution=ExecutionConfig(calls=CallsConfig(**calls), **execution),
     )
@@ -134,8 +134,10 @@ def faulty(server_seed: int, share: float) -> Script:
     )  # fmt: skip
 
 
-def check_faulty_build(tmp_path: Path, scenarios: int, concurrency: int, timeout: float) -> None:
-    config = configure(tmp_path / "off", scenarios=scenarios)
+def check_faulty_build(
+    tmp_path: Path, scenarios: int, concurrency: int, timeout: float, rate: float, **drawn: Any
+) -> None:
+    config = configure(tmp_path / "off", scenarios=scenarios, **drawn)
     offline = planarena.build(msgspec.structs.replace(config, models=ModelsConfig()))
     with ScriptedServer(Script(reply=GoodModel())) as server:
         warm = configure(tmp_path / "warm", f"m@{server.url}", scenarios=1)
@@ -145,19 +147,31 @@ def check_faulty_build(tmp_path: Path, scenarios: int, concurrency: int, timeout
         server.asked.clear()
         server.script = faulty(3, 0.03)
         names = (f"good@{server.url}", f"other@{server.url}")
-        calls = {"concurrency": concurrency, "timeout": timeout, "attempts": 8}
-        run = planarena.build(
-            configure(
-                tmp_path / "run", *names, scenarios=scenarios, calls=calls, execution={"max_error_rate": 1.0}
-            )
+        calls = {
+            "concurrency": concurrency,
+            "timeout": timeout,
+            "attempts": 8,
+            "requests_per_minute": 60 * rate,
+        }
+        config = configure(
+            tmp_path / "run",
+            *names,
+            scenarios=scenarios,
+            **drawn,
+            calls=calls,
+            execution={"max_error_rate": 1.0},
         )
+        run = planarena.build(config)
         # Nothing is lost: every task that was accepted offline is here, with all of its words.
         assert gold_of(run).height == gold_of(offline).height
         assert run.table("tasks").collect().equals(offline.table("tasks").collect())
         assert (gold_of(run)["plan"] != "").all()
         assert set(server.outcomes()) == {*FAULTS, "good"}
-        # Concurrency holds for each model.
+        # Concurrency and rate hold for each model; a request that is held up comes later, never earlier.
         assert server.max_in_flight <= 2 * concurrency
+        for name in ("good", "other"):
+            at = [arrival.at for arrival in server.arrivals if arrival.model == name]
+            assert (len(at) - 1) / (at[-1] - at[0]) <= 1.05 * rate
         # Every request that failed is in the ledger, with its class.
         ledger = Ledger(tmp_path / "run/ledger.sqlite")
         failures = ledger.failures()
@@ -174,22 +188,23 @@ def check_faulty_build(tmp_path: Path, scenarios: int, concurrency: int, timeout
         assert proposals.filter(polars.col("verdict") == "").height == 0
 
         count = len(server.arrivals)
-        again = planarena.build(
-            configure(
-                tmp_path / "run", *names, scenarios=scenarios, calls=calls, execution={"max_error_rate": 1.0}
-            )
-        )
+        again = planarena.build(config)
         assert len(server.arrivals) == count
         assert again.info == run.info
 
 
 def test_a_build_against_a_faulty_server_loses_nothing(tmp_path: Path) -> None:
-    check_faulty_build(tmp_path, scenarios=8, concurrency=12, timeout=3.0)
+    check_faulty_build(tmp_path, scenarios=8, concurrency=12, timeout=3.0, rate=60.0)
 
 
 @pytest.mark.full
 def test_five_hundred_scenarios_against_a_faulty_server(tmp_path: Path) -> None:
-    check_faulty_build(tmp_path, scenarios=500, concurrency=32, timeout=5.0)
+    # One task of two steps from nearly every scenario: the mix of a larger build would turn most of so few away.
+    small = CompositionConfig(
+        per_scenario=1, budget=12, max_actions=2, length_mix=(0.0, 1.0), shape_mix={"serial": 1.0}
+    )
+    drawn = {"composition": small, "chunk": 10}
+    check_faulty_build(tmp_path, scenarios=500, concurrency=32, timeout=10.0, rate=60.0, **drawn)
 
 
 def test_what_failed_is_asked_again_when_it_is_asked_for(tmp_path: Path) -> None:

@@ -215,36 +215,28 @@ def _findings(regimes: dict[str, Any]) -> list[dict[str, Any]]:
                 continue
             if "rise" in row:
                 found.append(
-                    _finding(
-                        f"{regime}: the reward of {method} rises over repeated tasks",
-                        row["rise"],
-                        row["rise"]["low"] > 0,
-                    )
+                    _finding(f"{regime}: the reward of {method} rises over repeated tasks", row["rise"])
                 )
-            change = row["greedy"]["from start"]["unseen"]
+            change = row["greedy"]["from start"]
             if regime == "repair":
                 words = f"repair: {method} ends at least 5 points above its start on unseen compositions"
-                found.append(_finding(words, change, change["value"] >= _EXPECTED and change["low"] > 0))
+                found.append(_finding(words, change["unseen"], least=_EXPECTED))
             if regime == "gold":
-                change = row["greedy"]["from start"]["all"]
-                found.append(_finding(f"gold: {method} raises its start", change, change["low"] > 0))
+                found.append(_finding(f"gold: {method} raises its start", change["all"]))
             for control in CONTROLS:
                 against = row["greedy"].get(f"from {control}")
                 if regime == "scarce" and against is not None:
                     words = f"scarce: {method} is above the demonstrations-only control {control}"
-                    found.append(_finding(words, against["all"], against["all"]["low"] > 0))
+                    found.append(_finding(words, against["all"]))
     return found
 
 
-def _finding(words: str, measured: dict[str, float], seen: bool) -> dict[str, Any]:
-    verdict = "seen" if seen else "not seen" if measured["high"] < _EXPECTED / 5 else "cannot be told"
-    return {
-        "claim": words,
-        "verdict": verdict,
-        "value": measured["value"],
-        "low": measured["low"],
-        "high": measured["high"],
-    }
+def _finding(words: str, measured: dict[str, float], least: float = 0.0) -> dict[str, Any]:
+    """Return a verdict: seen where the interval excludes 0 and the value reaches `least`, not seen where it ends below."""
+    seen = measured["low"] > 0 and measured["value"] >= least
+    verdict = "seen" if seen else "not seen" if measured["high"] < least else "cannot be told"
+    kept = {name: measured[name] for name in ("value", "low", "high")}
+    return {"claim": words, "verdict": verdict, **kept}
 
 
 def _ablation(name: str, sides: dict[str, _Side]) -> dict[str, Any]:

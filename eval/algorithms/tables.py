@@ -45,8 +45,8 @@ def study_tables(scores: dict[str, Any]) -> list[Table]:
         tables.append(
             Table(
                 "What was expected, and what is seen",
-                "Seen: the interval lies on the expected side (and reaches what was expected). Not seen: it lies below. "
-                "Cannot be told: the interval holds both.",
+                "Seen: the interval lies above 0 and the value reaches what was expected. Not seen: the whole interval lies "
+                "below what was expected. Cannot be told: neither.",
                 ["Expectation", "Points (95 %)", "Verdict"],
                 [[one["claim"], _points(one), one["verdict"]] for one in scores["findings"]],
             )

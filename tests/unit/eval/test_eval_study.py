@@ -132,3 +132,22 @@ def test_words_from_outside_cannot_leave_a_cell() -> None:
     }
     line = next(line for line in markdown_tables(scores).splitlines() if "+10.0" in line)
     assert line == "| a \\| b \\| c | +10.0 (+0.0 to +20.0) | seen |"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "least", "verdict"),
+    [
+        (0.08, 0.02, 0.14, 0.05, "seen"),
+        (0.04, 0.02, 0.06, 0.05, "cannot be told"),
+        (0.03, 0.01, 0.045, 0.05, "not seen"),
+        (0.08, -0.01, 0.17, 0.05, "cannot be told"),
+        (0.01, 0.001, 0.02, 0.0, "seen"),
+        (-0.02, -0.03, -0.01, 0.0, "not seen"),
+    ],
+)
+def test_an_expectation_is_seen_only_where_the_interval_carries_it(
+    value: float, low: float, high: float, least: float, verdict: str
+) -> None:
+    from planarena.eval.algorithms.results import _finding
+
+    assert _finding("x", {"value": value, "low": low, "high": high}, least)["verdict"] == verdict

@@ -279,7 +279,8 @@ def _length(song: Record) -> str:
 
 
 def _minutes(songs: Iterable[Record]) -> int:
-    return round(sum(song["seconds"] for song in songs) / 60)
+    seconds: int = sum(song["seconds"] for song in songs)
+    return round(seconds / 60)
 
 
 def _named(song: Record) -> NamedSong:

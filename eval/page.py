@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
 
@@ -36,9 +36,50 @@ def render(evaluation: Evaluation) -> str:
         f'<p class="quiet">outputs: <code>{text(source)}</code>; planarena {text(evaluation.run["planarena"])}; '
         f"{text(evaluation.run['started'])}</p>"
     )
+    if "generation" in evaluation.run:
+        body.append(_generation(evaluation.run["generation"]))
     for name, result in evaluation.suites.items():
         body.append(_suite(name, result))
     return page(f"Evaluation {evaluation.path.name}", "".join(body))
+
+
+def _generation(made: dict[str, Any]) -> str:
+    """Who wrote the outputs, how they were asked, and what it took."""
+    settings = ", ".join(f"{key} {value}" for key, value in made["settings"].items() if value not in ("", {}))
+    heads = (
+        "suite",
+        "outputs",
+        "replies",
+        "prompt tokens",
+        "reply tokens",
+        "USD",
+        "cut at a limit",
+        "failed",
+    )
+    rows = "".join(
+        f"<tr><td>{text(suite)}</td>"
+        + "".join(
+            f'<td class="n">{text(value)}</td>'
+            for value in (
+                taken["outputs"],
+                taken["replies"],
+                taken["prompt_tokens"],
+                taken["completion_tokens"],
+                "not known" if taken["usd"] is None else f"{taken['usd']:.4f}",
+                taken["cut"],
+                sum(taken["failed"].values()),
+            )
+        )
+        + "</tr>"
+        for suite, taken in made["suites"].items()
+    )
+    head = "".join(
+        f'<th class="{"n" if place else ""}">{text(word)}</th>' for place, word in enumerate(heads)
+    )
+    return (
+        f"<p>Written by <code>{text(made['name'])}</code>: {text(settings)}.</p>"
+        f"<table><tr>{head}</tr>{rows}</table>"
+    )
 
 
 def page(title: str, body: str) -> str:

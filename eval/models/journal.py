@@ -130,10 +130,11 @@ class Journal:
 
     def close(self) -> None:
         """Write through to the disk and let others write."""
-        if self._file >= 0:
-            os.fsync(self._file)
-            os.close(self._file)
-            self._file = -1
+        with self._lock:  # after Ctrl-C a thread may still be writing
+            if self._file >= 0:
+                os.fsync(self._file)
+                os.close(self._file)
+                self._file = -1
 
     def __enter__(self) -> Journal:
         return self

@@ -65,7 +65,9 @@ class VllmPolicy:
             ) from error
         self._parameters = vllm.SamplingParams
         self._chat = ChatTokenizer(self._engine.get_tokenizer(), str(folder))
-        self._context = int(self._engine.llm_engine.model_config.max_model_len)
+        # Newer versions have it on the engine itself.
+        settings = getattr(self._engine, "model_config", None) or self._engine.llm_engine.model_config
+        self._context = int(settings.max_model_len)
         self.format = prepare_template(self._chat, folder, config)
         self.name = str(config.model)
         self.at_once = max(made.rows, 256)

@@ -171,3 +171,57 @@ def test_a_folder_of_another_model_is_not_gone_on_with(
     words[3] = str(scored)
     assert main([*words, "--model", str(trained)]) == 2
     assert "nothing says that a model wrote them" in capsys.readouterr().err
+
+
+# What vLLM's documentation says of `LLM.generate`: token prompts in, one set of parameters for each, ids out. The
+# library itself needs a GPU and is not among the development packages; this stands in its place and decodes for real.
+_VLLM = """
+from types import SimpleNamespace
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+class SamplingParams:
+    def __init__(self, *, temperature, top_p, max_tokens, seed, stop_token_ids):
+        assert 0 <= seed < 2**63 and temperature == 0.0 and top_p == 1.0
+        self.most, self.stop = max_tokens, stop_token_ids
+
+class LLM:
+    def __init__(self, *, model, dtype, trust_remote_code, seed):
+        assert not trust_remote_code
+        self.model = AutoModelForCausalLM.from_pretrained(model)
+        self.tokenizer = AutoTokenizer.from_pretrained(model)
+        length = self.model.config.max_position_embeddings
+        self.llm_engine = SimpleNamespace(model_config=SimpleNamespace(max_model_len=length))
+
+    def get_tokenizer(self):
+        return self.tokenizer
+
+    def generate(self, prompts, sampling_params, use_tqdm):
+        found = []
+        for prompt, one in zip(prompts, sampling_params, strict=True):
+            ids, reason = torch.tensor([prompt["prompt_token_ids"]]), "length"
+            made = []
+            while len(made) < one.most:
+                made.append(int(self.model(ids).logits[0, -1].argmax()))
+                ids = torch.cat([ids, torch.tensor([[made[-1]]])], dim=1)
+                if made[-1] in one.stop:
+                    reason = "stop"
+                    break
+            found.append(SimpleNamespace(outputs=[SimpleNamespace(token_ids=made, finish_reason=reason)]))
+        return found
+"""
+
+
+def test_the_engine_vllm_gives_what_transformers_gives(
+    trained: Path, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "vllm.py").write_text(_VLLM)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    rows = {}
+    for engine in ("transformers", "vllm"):
+        words = ["eval", "math", "mmlu-pro", "--model", str(trained), "--max-tokens", "6", *data]
+        words += ["--set", f"generation.engine={engine}", "--limit", "1", "--out", str(tmp_path / engine)]
+        assert main(words) == 0
+        rows[engine] = (tmp_path / engine / "responses.jsonl").read_bytes()
+    sys.modules.pop("vllm", None)
+    assert rows["vllm"] == rows["transformers"] != b""

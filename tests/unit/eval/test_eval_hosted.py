@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +133,72 @@ def test_mistakes_with_servers_are_one_clear_error(
             assert not (out / "scores.json").exists()
             if (out / "responses.jsonl").exists():
                 assert (out / "responses.jsonl").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["api-bank"], "API-Bank is not shipped"),
+        (["mmlu-pro"], "MMLU-Pro is not shipped"),
+        (["math"], "math has no problems of its own"),
+        (["math", "--data", "math=/nonexistent/file"], "there is no such file"),
+        (["math", "bfcl-v9"], "there is no suite 'bfcl-v9'"),
+        (["planarena", "--data", "planarena=/nonexistent/run"], "/nonexistent/run"),
+    ],
+)
+def test_missing_questions_are_said_before_anything_is_asked(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ScriptedServer() as server:
+        code = main(["eval", *words, "--model", f"m@{server.url}", "--out", str(tmp_path / "run")])
+        assert code == 2
+        error = capsys.readouterr().err
+        assert said in error
+        assert "fix:" in error
+        assert server.arrivals == []
+
+
+def test_a_higher_limit_asks_only_what_is_new(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = problems(tmp_path / "math.jsonl")
+    words = ["eval", "math", "--data", f"math={path}", "--out", str(tmp_path / "run"), "--json"]
+    with ScriptedServer(Script(reply=lambda _: "\\boxed{2}")) as server:
+        words += ["--model", f"m@{server.url}"]
+        assert main([*words, "--limit", "1"]) == 0
+        assert len(server.arrivals) == 1
+        capsys.readouterr()
+        assert main(words) == 0
+        assert len(server.arrivals) == 3
+        assert main([*words, "--limit", "2"]) == 0
+        # A lower limit scores fewer and loses nothing.
+        assert (tmp_path / "run" / "responses.jsonl").read_bytes().count(b"\n") == 3
+        assert main([*words, "--fresh"]) == 0
+        assert len(server.arrivals) == 3  # the gateway's cache keeps what was paid for
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert f"Written by <code>m@{server.url}</code>" in page
+    assert "<td>math</td>" in page
+
+
+def test_an_interrupt_keeps_answers_and_says_nothing_else(tmp_path: Path) -> None:
+    path = problems(tmp_path / "math.jsonl")
+    out = tmp_path / "run"
+    with ScriptedServer(Script(reply=lambda _: "\\boxed{2}", delay=1.0)) as server:
+        words = ["eval", "math", "--data", f"math={path}", "--out", str(out), "--concurrency", "1"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "planarena", *words, "--model", f"m@{server.url}"],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        end = time.monotonic() + 300  # a busy machine takes a minute to import the client library
+        while not (out / "responses.jsonl").exists() or not (out / "responses.jsonl").read_bytes():
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    assert 1 <= (out / "responses.jsonl").read_bytes().count(b"\n") < 3
+    assert not (out / "scores.json").exists()
 
 
 def test_a_budget_stops_and_the_same_command_goes_on(

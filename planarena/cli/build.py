@@ -133,11 +133,16 @@ def _read_config(preset: str, file: Path | None, settings: list[str], options: d
         near = get_close_matches(preset, PRESETS, n=1)
         fix = f"did you mean {near[0]}?" if near else f"one of: {', '.join(PRESETS)}"
         raise ConfigError(f"there is no preset {preset!r}", where="--preset", fix=fix)
-    given = _without_none(options)
-    for key, value in parse_settings(settings).items():
-        below = given.get(key)
-        given[key] = {**below, **value} if isinstance(below, dict) and isinstance(value, dict) else value
+    given = _joined(_without_none(options), parse_settings(settings))
     return load_config(BuildConfig, file=file, preset=PRESETS.get(preset), values=given)
+
+
+def _joined(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    joined = dict(below)
+    for key, value in above.items():
+        old = joined.get(key)
+        joined[key] = _joined(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return joined
 
 
 def _without_none(options: dict[str, Any]) -> dict[str, Any]:

@@ -403,7 +403,9 @@ def _making(info: Mapping[str, Any]) -> str:
     calls = cost.get("llm_calls", 0)
     if calls:
         usd = cost.get("usd")
-        words = f"{calls} calls to language models wrote queries, plans and answers ({cost.get('tokens', 0)} tokens, "
+        names = [escape_markdown(name) for name in (config.get("models") or {}).get("proposers", ())]
+        who = f"language models ({', '.join(names)})" if names else "language models"
+        words = f"{calls} calls to {who} wrote queries, plans and answers ({cost.get('tokens', 0)} tokens, "
         words += "cost unknown)" if usd is None else f"{usd:.2f} USD)"
     else:
         words = "no language model was called: the offline generator wrote queries, plans and answers"
@@ -433,6 +435,11 @@ def _limits(counts: Mapping[str, Any], gold: int) -> str:
     if counts.get("gold_kind", {}).get("simulated"):
         points.append(
             "Simulated executions prove nothing about the tools: a language model made their results up."
+        )
+    if counts.get("proposals_query"):
+        points.append(
+            "Texts by models are checked for what they state, not for how they read; where one failed its checks, the "
+            "offline generator's text stands (`source` and the table `proposals` tell)."
         )
     points.append(
         "The offline generator words queries from templates of each tool: fluent, checked for grounding, but narrower "

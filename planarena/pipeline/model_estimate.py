@@ -14,7 +14,7 @@ from planarena.llm import ModelConfig, Request
 from planarena.llm.backend import LiteLLMBackend
 from planarena.pipeline.execute import execute_chunk
 from planarena.pipeline.language import describe_chunk
-from planarena.pipeline.model_phase import brief_of, choices_of, models_of
+from planarena.pipeline.model_phase import brief_of, choices_of, models_of, with_plain_names
 from planarena.pipeline.products import Discard
 from planarena.records.canonical import canonical_bytes
 
@@ -62,6 +62,7 @@ def estimate_models(config: BuildConfig) -> list[PhaseEstimate]:
     Repairs and retries come on top.
     """
     models = {model.name: model for model in models_of(config)}
+    config = msgspec.structs.replace(config, models=with_plain_names(config.models))
     tasks = 0
     asked: list[_Asked] = []
     for brief, points in _sample(config):

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 
 import msgspec
 
-from planarena.config import BuildConfig
+from planarena.config import BuildConfig, ModelsConfig
 from planarena.environments.catalog import operations_of, wording_of
 from planarena.formats import Call
 from planarena.generate.model_brief import TaskBrief
@@ -40,7 +40,7 @@ from planarena.pipeline.products import (
 from planarena.quality.choice import KEEP
 from planarena.tasks.algebra import order_of, parse
 
-__all__ = ["ModelPhase", "brief_of", "choices_of", "models_of"]
+__all__ = ["ModelPhase", "brief_of", "choices_of", "models_of", "with_plain_names"]
 
 # A proposed trajectory may be so much longer than the longest task [ours].
 _SPARE_CALLS = 3
@@ -60,24 +60,29 @@ def models_of(config: BuildConfig) -> list[ModelConfig]:
         ConfigError: A name that is none.
     """
     calls = config.execution.calls
-    names = dict.fromkeys((*config.models.proposers, *([config.models.judge] if config.models.judge else [])))
-    found = []
-    for name in names:
-        # Requests name a model as the configuration does, and tables and accounts say the same.
-        found.append(
-            msgspec.structs.replace(
-                read_model(name),
-                name=name,
-                id=read_model(name).litellm_id,
-                concurrency=calls.concurrency,
-                requests_per_minute=calls.requests_per_minute,
-                tokens_per_minute=calls.tokens_per_minute,
-                timeout=calls.timeout,
-                attempts=calls.attempts,
-                price=calls.price,
-            )
+    return [
+        msgspec.structs.replace(
+            model,
+            concurrency=calls.concurrency,
+            requests_per_minute=calls.requests_per_minute,
+            tokens_per_minute=calls.tokens_per_minute,
+            timeout=calls.timeout,
+            attempts=calls.attempts,
+            price=calls.price,
         )
-    return found
+        for model in {read_model(name).name: read_model(name) for name in _names(config.models)}.values()
+    ]
+
+
+def with_plain_names(config: ModelsConfig) -> ModelsConfig:
+    """Return the choice of models by the names that requests, tables and accounts have: without the keys' variables."""
+    names = [read_model(name).name for name in config.proposers]
+    judge = read_model(config.judge).name if config.judge else ""
+    return msgspec.structs.replace(config, proposers=tuple(dict.fromkeys(names)), judge=judge)
+
+
+def _names(config: ModelsConfig) -> tuple[str, ...]:
+    return (*config.proposers, *((config.judge,) if config.judge else ()))
 
 
 class ModelPhase:
@@ -92,6 +97,7 @@ class ModelPhase:
 
     def __init__(self, config: BuildConfig, keys: PhaseKeys, root: Path, ledger: Ledger) -> None:
         self._config, self._keys, self._root, self._ledger = config, keys, root, ledger
+        self._models = with_plain_names(config.models)
         calls = config.execution.calls
         models = models_of(config)
         budget = Budget(usd=calls.budget_usd, tokens=calls.budget_tokens, calls=calls.budget_calls)
@@ -219,7 +225,7 @@ class ModelPhase:
             brief = brief_of(self._config, scenario, task, said)
             identity = f"{scenario.scenario_id} {task.expression} {[step.bound for step in task.steps]}"
             meter = Meter(self._gateway.gateway, self._check)
-            writer = TaskWriter(meter, self._config.models, brief, identity, _samples(before))
+            writer = TaskWriter(meter, self._models, brief, identity, _samples(before))
             return await writer.write(*place, choices_of(task, said, brief))
         except LLMError as error:
             self._stop = self._stop or error

@@ -120,7 +120,8 @@ def test_every_part_is_written_once_and_a_second_run_asks_nothing(tmp_path: Path
 
         before, count = contents(tmp_path / "run"), len(server.arrivals)
         planarena.build(config)
-        planarena.build(msgspec.structs.replace(config, out=str(tmp_path / "other")))
+        two = msgspec.structs.replace(config.execution, workers=2)
+        planarena.build(msgspec.structs.replace(config, out=str(tmp_path / "other"), execution=two))
         assert len(server.arrivals) == count
         assert contents(tmp_path / "run") == before == contents(tmp_path / "other")
         with sqlite3.connect(tmp_path / "run/ledger.sqlite") as ledger:
@@ -330,6 +331,38 @@ def test_killed_builds_resume_without_paying_twice(tmp_path: Path) -> None:
         server.clear()
         subprocess.run(command(tmp_path / "third", server.url), capture_output=True, check=True)
         assert server.arrivals == []
+
+
+def test_a_build_that_was_extended_asked_for_the_new_tasks_alone(tmp_path: Path) -> None:
+    with ScriptedServer(Script(reply=GoodModel())) as server:
+        config = configure(tmp_path / "run", f"m@{server.url}", scenarios=0)
+        planarena.build(msgspec.structs.replace(config, trajectories=5))
+        extend = msgspec.structs.replace(config.execution, extend=True)
+        planarena.build(msgspec.structs.replace(config, trajectories=9, execution=extend))
+        count = len(server.arrivals)
+        assert count == 9 * len(PARTS)
+        planarena.build(msgspec.structs.replace(config, trajectories=9, out=str(tmp_path / "direct")))
+        assert len(server.arrivals) == count
+        assert contents(tmp_path / "run") == contents(tmp_path / "direct")
+
+
+def test_ctrl_c_hears_out_what_was_sent(tmp_path: Path) -> None:
+    with ScriptedServer(Script(reply=GoodModel(), delay=0.2)) as server:
+        process = subprocess.Popen(
+            command(tmp_path / "run", server.url), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            start_new_session=True,
+        )  # fmt: skip
+        deadline = time.monotonic() + 120
+        while len(server.arrivals) < 20 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+        assert b"run the same command again" in errors
+        assert b"Traceback" not in errors
+        done = subprocess.run(command(tmp_path / "run", server.url), capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert max(server.sent.values()) == 1
 
 
 def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, SplitConfig
+from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, ModelsConfig, SplitConfig
+from planarena.generate import model_requests
 from planarena.pipeline import jobs
 from planarena.pipeline.jobs import phase_keys
 
@@ -49,3 +50,20 @@ def test_another_wording_runs_language_and_quality_only(monkeypatch):
     assert after.execute == before.execute
     assert after.language != before.language
     assert after.quality != before.quality
+
+
+def test_models_have_a_phase_of_their_own(monkeypatch):
+    offline = phase_keys(BASE)
+    assert offline.models == ""
+    assert "models" not in BASE.identity()
+    config = msgspec.structs.replace(BASE, models=ModelsConfig(proposers=("m",)))
+    with_models = phase_keys(config)
+    assert (with_models.execute, with_models.language) == (offline.execute, offline.language)
+    assert with_models.models
+    assert with_models.quality != offline.quality
+    monkeypatch.setattr(model_requests, "prompt_labels", lambda: ["build_query@2:0"])
+    reworded = phase_keys(config)
+    assert (reworded.execute, reworded.language) == (offline.execute, offline.language)
+    assert reworded.models != with_models.models
+    assert reworded.quality != with_models.quality
+    assert phase_keys(BASE) == offline

@@ -74,7 +74,7 @@ def evaluate(
     """
     from planarena.cli._evaluation import run_evaluation
 
-    given = {
+    given: dict[str, object] = {
         "suites": suites,
         "out": str(out),
         "responses": responses,

@@ -159,14 +159,15 @@ def before_of(stored, task):
     place = {}
     for name in names:
         atom = atoms[name]
-        literals = {
-            k: v for k, v in decode(atom["arguments"]).items() if not (isinstance(v, dict) and "$need" in v)
-        }
+        arguments = decode(atom["arguments"])
+        needs = {k for k, v in arguments.items() if isinstance(v, dict) and "$need" in v}
+        literals = {k: v for k, v in arguments.items() if k not in needs}
         fits = [
             number
             for number, (step, call) in enumerate(zip(task.steps, task.program, strict=True))
             if step["tool_id"] == atom["tool_id"]
             and call.literals == literals
+            and {binding.argument for binding in call.bound} == needs
             and number not in place.values()
         ]
         place[name] = fits[0]

@@ -119,11 +119,11 @@ def gather(config: StudyConfig, units: Sequence[Unit], sets: dict[str, Any]) -> 
 
 
 def _regime(start: _Side, ceiling: _Side, sides: dict[str, _Side]) -> dict[str, Any]:
-    rows = {"start": _row(start, start, {})}
     controls = {name: sides[name] for name in CONTROLS if name in sides}
+    rows = {"start": _row(start, start, controls)}
     for method, side in sides.items():
         rows[method] = _row(side, start, {} if method in controls else controls)
-    rows["ceiling"] = _row(ceiling, start, {})
+    rows["ceiling"] = _row(ceiling, start, controls)
     return {
         "rows": rows,
         "curves": {method: [one["curve"] for one in side.results] for method, side in sides.items()},

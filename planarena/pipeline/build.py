@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import group_of, operations_of
-from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
+from planarena.errors import Interrupted, PlanArenaError, RunError
+from planarena.pipeline.dry_run import check_domains
 from planarena.pipeline.finish import tool_row
 from planarena.pipeline.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
 from planarena.pipeline.jobs import (
@@ -36,10 +37,9 @@ from planarena.records.shards import write_shard
 from planarena.records.tables import FORMAT_VERSION
 
 if TYPE_CHECKING:
-    from planarena.pipeline.model_estimate import PhaseEstimate
     from planarena.pipeline.model_phase import ModelPhase
 
-__all__ = ["DryRun", "Progress", "build", "plan_build"]
+__all__ = ["Progress", "build"]
 
 # Chunks without a single accepted trajectory after which a build ends: the sources are spent.
 _MOST_BARREN = 20
@@ -51,80 +51,6 @@ class Progress(NamedTuple):
     accepted: int
     wanted: int
     chunks: int
-
-
-class DryRun(NamedTuple):
-    """What a build would do.
-
-    Attributes:
-        domains: The environments; under quotas the vendors.
-        tools: Number of tools; 0 under quotas, where descriptions are read as they are needed.
-        expected_scenarios: About how many scenarios it would draw.
-        llm_calls: Calls to models; 0 for the offline generator.
-        phases: What models would be asked, part by part.
-    """
-
-    domains: tuple[str, ...]
-    tools: int
-    wanted: int
-    expected_scenarios: int
-    expected_chunks: int
-    llm_calls: int
-    phases: tuple[PhaseEstimate, ...] = ()
-
-
-def plan_build(config: BuildConfig) -> DryRun:
-    """Say what a build would do, without doing it.
-
-    Raises:
-        UserError: As `build`.
-    """
-    if config.quotas.enabled:
-        return _plan_quotas(config)
-    domains = _check_domains(config)
-    tools = sum(len(operations_of(domain)) for domain in domains)
-    # Four fifths: composition rarely fills every scenario to the brim.
-    scenarios = -(-config.trajectories * 5 // (config.composition.per_scenario * 4))
-    if config.scenarios:
-        scenarios = min(scenarios, config.scenarios)
-    phases = _plan_models(config)
-    calls, chunks = sum(phase.calls for phase in phases), -(-scenarios // config.chunk_scenarios)
-    return DryRun(domains, tools, config.trajectories, scenarios, chunks, calls, phases)
-
-
-def _plan_models(config: BuildConfig) -> tuple[PhaseEstimate, ...]:
-    if not config.models.active:
-        return ()
-    from planarena.pipeline.model_estimate import estimate_models
-
-    return tuple(estimate_models(config))
-
-
-def _plan_quotas(config: BuildConfig) -> DryRun:
-    lots, _ = find_lots(config)
-    vendors = tuple(sorted({lot.vendor for lot in lots}))
-    scenarios = -(-config.trajectories * len(config.quotas.tasks) // sum(config.quotas.tasks))
-    if config.scenarios:
-        scenarios = min(scenarios, config.scenarios)
-    phases = _plan_models(config)
-    calls = sum(phase.calls for phase in phases)
-    return DryRun(vendors, 0, config.trajectories, scenarios, -(-scenarios // 8), calls, phases)
-
-
-def _check_domains(config: BuildConfig) -> tuple[str, ...]:
-    """Return the domains; a name that none of them has would hold nothing out and weigh nothing."""
-    domains = domains_of(config.sources)
-    groups = {group_of(name) for name in domains}
-    named = {"split.held_out": config.split.held_out, "composition.domain_mix": config.composition.domain_mix}
-    for where, names in named.items():
-        for name in names:
-            if name not in domains and name not in groups:
-                raise UserError(
-                    f"there is no domain {name!r} in this build",
-                    where=where,
-                    fix=f"one of: {', '.join(dict.fromkeys(map(group_of, domains)))}",
-                )
-    return domains
 
 
 def build(config: BuildConfig, progress: Callable[[Progress], None] | None = None) -> Run:
@@ -150,7 +76,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         lots, digest = find_lots(config)
         quotas, keys = Quotas(config, lots), phase_keys(config, digest)
     else:
-        _check_domains(config)
+        check_domains(config)
         keys = phase_keys(config)
     root = open_folder(config)
     try:

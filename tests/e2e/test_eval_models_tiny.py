@@ -173,6 +173,48 @@ def test_a_folder_of_another_model_is_not_gone_on_with(
     assert "nothing says that a model wrote them" in capsys.readouterr().err
 
 
+_TOOL_TEMPLATE = """{%- for tool in tools or [] -%}{{ tool['function']['name'] }} {% endfor -%}
+{%- for message in messages -%}
+<|{{ message['role'] }}|>{{ message['content'] }}
+{%- for call in message['tool_calls'] or [] -%}{{ call['function'] | tojson }}{%- endfor -%}<|end|>
+{%- endfor -%}<|assistant|>"""
+
+
+def test_a_template_that_states_tools_calls_natively(
+    trained: Path, data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from planarena.eval.models.local import encode
+    from planarena.eval.policy import Asked
+    from planarena.trainers.config import ModelConfig as Arithmetic
+    from planarena.trainers.local.model import choose_device, load_policy
+
+    template = tmp_path / "chat.jinja"
+    template.write_text(_TOOL_TEMPLATE)
+    step = trained / "checkpoints" / "step_4"
+    bare = tmp_path / "bare"
+    shutil.copytree(step, bare)  # outside of its run: nothing says how it was trained
+    words = ["eval", "api-bank", "math", "--model", str(bare), "--max-tokens", "8", "--limit", "1", *data]
+    words += ["--set", f"generation.chat_template={template}", "--json"]
+    assert main([*words, "--out", str(tmp_path / "run")]) == 0
+    assert json.loads(capsys.readouterr().out)["generation"]["settings"]["format"] == "native"
+
+    chat = load_policy(step, Arithmetic(path=str(step)), choose_device("cpu"), train=False).chat
+    chat.tokenizer.chat_template = _TOOL_TEMPLATE
+    call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"q": "cat"}'}}
+    dialogue = (
+        {"role": "user", "content": "Find."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "two"},
+    )
+    tool = {"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}
+    ids = encode(chat, Asked(id="a", messages=dialogue, tools=(tool,)), "native")
+    text = chat.tokenizer.decode(ids)
+    assert text.startswith("find <|user|>Find.<|end|>")
+    # Arguments are an object to the template: as text it would quote them a second time.
+    assert '"arguments": {"q": "cat"}' in text
+    assert text.endswith("<|tool|>two<|end|><|assistant|>")
+
+
 # What vLLM's documentation says of `LLM.generate`: token prompts in, one set of parameters for each, ids out. The
 # library itself needs a GPU and is not among the development packages; this stands in its place and decodes for real.
 _VLLM = """

@@ -130,3 +130,17 @@ def test_micro_batches_hold_every_row_once_within_the_budget() -> None:
         for plan in together
         for group in range(40)
     )
+
+
+def test_a_seed_of_a_prompts_own_does_not_depend_on_its_place(make_policy: Callable[..., Policy]) -> None:
+    policy = make_policy()
+
+    def ids(prompts: list[list[int]], seeds: list[int]) -> list[list[int]]:
+        limits = [9] * len(prompts)
+        rolled = generate(policy, prompts, limits=limits, temperature=1.0, seed=0, seeds=seeds)
+        return [group[0].ids for group in rolled]
+
+    whole = ids(PROMPTS, [5, 6, 7, 8])
+    assert ids(PROMPTS[::-1], [8, 7, 6, 5]) == whole[::-1]
+    assert [ids([prompt], [seed])[0] for prompt, seed in zip(PROMPTS, [5, 6, 7, 8], strict=True)] == whole
+    assert ids(PROMPTS, [1, 2, 3, 4]) != whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -381,7 +382,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
                 f"{setting!r} is not key=value", where="--set", fix="write --set composition.budget=50"
             )
         try:
-            value = yaml.safe_load(text)
+            value = _load_yaml(text)
         except yaml.YAMLError as error:
             raise ConfigError(
                 f"the value of {key} is not YAML: {text!r}", where="--set", fix="quote it"
@@ -465,11 +466,30 @@ def load_config(
         raise ConfigError(what, where=path.strip("`.") or "configuration", fix="correct the value") from error
 
 
+def _load_yaml(text: str) -> Any:
+    """Return what a YAML text says; `1e-3` is a number here, as in YAML 1.2 and everywhere else."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Safe, as its base."""
+
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(r"^[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+$"),
+        list("-+0123456789"),
+    )
+    loader = Loader(text)
+    try:
+        return loader.get_single_data()
+    finally:
+        loader.dispose()
+
+
 def _read_yaml(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        read = yaml.safe_load(file.read_text())
+        read = _load_yaml(file.read_text())
     except OSError as error:
         raise ConfigError(
             f"cannot be read: {error.strerror}", where=str(file), fix="check the path"

@@ -168,7 +168,7 @@ def test_no_space_for_a_checkpoint(start: Path, built_run: Run, tmp_path: Path) 
     assert _without_times(again.metrics) == _without_times(whole.metrics)
 
 
-@pytest.mark.parametrize("kilobytes", [120, 400])
+@pytest.mark.parametrize("kilobytes", [pytest.param(120, marks=pytest.mark.full), 400])
 def test_a_full_disk(kilobytes: int, start: Path, built_run: Run, tmp_path: Path) -> None:
     """A file system that is full at the first checkpoint, or at a later one."""
     if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:

@@ -32,7 +32,7 @@ SMALL = {
     "data.limit": 12,
     "threads": 1,
 }
-QUICK = ("dupo", "kto", "chord-adaptive", "sft-grpo")
+QUICK = ("dupo", "sft-grpo")
 
 
 def _run_steps(name: str, run: Run, out: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from planarena import Run
+from planarena.cli import main
 from planarena.trainers import TrainConfig, train
 from planarena.trainers.config import (
     DataConfig,
@@ -87,6 +89,36 @@ def test_a_run_holds_what_the_guide_says(guide: str, built_run: Run, tmp_path: P
     assert set(named) <= lines[1].keys()
     families = {key.partition("/")[0] for key in lines[1]} - {"step", "phase", "rollout"}
     assert families <= set(re.findall(r"`([a-z_]+)/", table))
+
+
+# What makes each command small; it stays the command of the guide in everything else.
+SMALL = (
+    "model.tiny.hidden=16 model.tiny.layers=1 model.tiny.heads=2 model.tiny.intermediate=16 "
+    "model.tiny.vocabulary=400 model.tiny.warm_start=2 rollout.batch_size=2 rollout.group_size=2 "
+    "update.expert_batch_size=1 threads=1"
+).split()
+
+
+def test_the_commands_run_at_a_small_size(
+    guide: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "sample").symlink_to(root / "data" / "sample")
+    monkeypatch.chdir(tmp_path)
+    done = []
+    for block in BLOCK.findall(guide):
+        written = re.search(r"^cat > (\S+) <<END\n(.*?)^END$", block, re.MULTILINE | re.DOTALL)
+        if written:
+            Path(written[1]).write_text(written[2])
+        for line in block.splitlines():
+            if not line.startswith("planarena train --algorithm"):
+                continue
+            words = shlex.split(line)[1:]
+            # The supervised run keeps its steps, because the others start from its last checkpoint.
+            fewer = [] if words[2] == "sft" else ["--steps", "2"]
+            assert main([*words, *fewer, *(part for one in SMALL for part in ("--set", one))]) == 0, line
+            done.append(words[2])
+    assert done == ["dupo", "sft", "gear", "gigpo", "chord-mu"]
 
 
 @pytest.mark.full

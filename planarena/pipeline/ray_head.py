@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -36,6 +37,7 @@ class RayHead:
 
     Attributes:
         address: For `ray.init`.
+        credentials: Variables by which a driver shows that it belongs to it; nobody else on the machine has them.
         temporary: Its folder; short, for the paths of sockets are.
 
     Raises:
@@ -45,6 +47,7 @@ class RayHead:
     def __init__(self, cpus: int) -> None:
         self.temporary = Path(tempfile.mkdtemp(prefix="paray-"))
         port = _free_port()
+        self.credentials = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self.address = f"{_LOOPBACK}:{port}"
         command = [
             *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"),
@@ -56,6 +59,7 @@ class RayHead:
         ]
         environment = {
             **os.environ,
+            **self.credentials,
             "RAY_DISABLE_IMPORT_WARNING": "1",
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",

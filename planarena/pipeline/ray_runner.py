@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,22 @@ __all__ = ["RayPool"]
 _LOOK_SECONDS = 2.0
 
 
-def _import_ray(*, loopback: bool) -> Any:
-    """Import Ray; with a head of our own, keep it from replacing 127.0.0.1 by an address that others can reach."""
-    if loopback:
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    try:
-        import ray
-    except ImportError:
-        raise EnvironmentUnavailableError(
-            "Ray is not installed", where="--engine ray", fix="pip install 'planarena[ray]'"
-        ) from None
-    if loopback:  # it may have been imported, and have read the variable, before
+def _import_ray(head: RayHead | None) -> Any:
+    """Import Ray.
+
+    With a head of our own it gets that head's token, and is kept from replacing 127.0.0.1 by an address that others
+    can reach; it may have been imported, and have read other variables, before.
+    """
+    if head is not None:
+        os.environ.update(head.credentials, RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0")
+    import ray
+
+    if head is not None:
         from ray._private import ray_constants
+        from ray._raylet import AuthenticationTokenLoader
 
         ray_constants.ENABLE_RAY_CLUSTER = False
+        AuthenticationTokenLoader.instance().reset_cache()
     return ray
 
 
@@ -76,8 +79,12 @@ class RayPool(Pool):
         self, workers: int, root: Path, config: BuildConfig, keys: PhaseKeys, address: str = ""
     ) -> None:
         super().__init__(workers, root, config, keys)
-        self._ray = ray = _import_ray(loopback=not address)
+        if find_spec("ray") is None:
+            raise EnvironmentUnavailableError(
+                "Ray is not installed", where="--engine ray", fix="pip install 'planarena[ray]'"
+            )
         self._head = None if address else RayHead(workers)
+        self._ray = ray = _import_ray(self._head)
         self._actors: dict[Any, Job | None] = {}
         self._calls: dict[Any, Any] = {}
         try:

@@ -297,6 +297,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         contrast: Wrong choices and where they lead.
         split: How scenarios are split.
         quotas: Whether the draw is balanced over vendors.
+        contamination: Benchmarks to hold tools and queries against: name -> the user's file or folder of its data.
         models: Which models write and propose.
         execution: How the build runs.
     """
@@ -311,6 +312,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contrast: ContrastConfig = msgspec.field(default_factory=ContrastConfig)
     split: SplitConfig = msgspec.field(default_factory=SplitConfig)
     quotas: QuotaConfig = msgspec.field(default_factory=QuotaConfig)
+    contamination: dict[str, str] = msgspec.field(default_factory=dict)
     models: ModelsConfig = msgspec.field(default_factory=ModelsConfig)
     execution: ExecutionConfig = msgspec.field(default_factory=ExecutionConfig)
 

@@ -65,6 +65,14 @@ def build(
     engine: Annotated[
         str | None, typer.Option("--engine", metavar="NAME", help="What runs the workers: local or ray.")
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--against",
+            metavar="NAME=PATH",
+            help="A benchmark whose data you have: its tools and queries stay out.",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of everything random.")] = None,
     extend: Annotated[
         bool, typer.Option("--extend", help="Go on with a finished run up to more trajectories.")
@@ -97,6 +105,7 @@ def build(
             "trajectories": trajectories,
             "scenarios": scenarios,
             "seed": seed,
+            "contamination": _benchmarks(against or []),
             "composition": {"max_actions": max_actions, "max_depth": max_depth},
             "contrast": {"candidates": negatives},
             "models": {"proposers": models or None, "judge": judge or None},
@@ -143,6 +152,20 @@ def _joined(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
         old = joined.get(key)
         joined[key] = _joined(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return joined
+
+
+def _benchmarks(entries: list[str]) -> dict[str, str]:
+    from planarena.errors import ConfigError
+
+    found = {}
+    for entry in entries:
+        name, sign, path = entry.partition("=")
+        if not sign or not name:
+            raise ConfigError(
+                f"{entry!r} is not NAME=PATH", where="--against", fix="write --against bfcl=FOLDER"
+            )
+        found[name] = path
+    return found
 
 
 def _without_none(options: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from planarena.environments.domains import load_domain
@@ -70,10 +70,12 @@ def offers_of(name: str) -> dict[str, tuple[Offer, ...]]:
     return dict(offers(load_domain(name))) if is_builtin(name) else _unit(name).offers
 
 
-def draw_unit(name: str, seed: int, number: int, tools: tuple[int, int]) -> Drawn:
-    """Draw a scenario of a source's unit: see `Source.draw`."""
-    source, _, unit = name.partition("#")
-    return open_source(source).draw_from(_unit(f"{source}#{unit}"), seed, number, tools)
+def draw_unit(
+    name: str, seed: int, number: int, tools: tuple[int, int], only: Collection[str] | None = None
+) -> Drawn:
+    """Draw a scenario of a source's unit: see `Source.draw_from`."""
+    source = name.partition("#")[0]
+    return open_source(source).draw_from(_unit(name), seed, number, tools, only)
 
 
 def describe_environment(names: Sequence[str]) -> dict[str, Any]:

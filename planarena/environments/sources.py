@@ -7,7 +7,7 @@ domains, and gives all that the pipeline needs of a scenario.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -211,11 +211,14 @@ class Source:
         return self.draw_from(self.drawable[number % len(self.drawable)], seed, number, tools)
 
     @staticmethod
-    def draw_from(unit: Unit, seed: int, number: int, tools: tuple[int, int]) -> Drawn:
-        """Draw scenario `number` from one unit."""
+    def draw_from(
+        unit: Unit, seed: int, number: int, tools: tuple[int, int], only: Collection[str] | None = None
+    ) -> Drawn:
+        """Draw scenario `number` from one unit, of the tools in `only` where that is given."""
         salt = blake2b(repr((seed, unit.name, number)).encode(), digest_size=8).hexdigest()
         opened = unit.open(salt)
-        drawn = draw_tools(unit.operations, unit.offers, tools[0], tools[1], Random(int(salt, 16)))
+        available = {name: one for name, one in unit.operations.items() if only is None or name in only}
+        drawn = draw_tools(available, unit.offers, tools[0], tools[1], Random(int(salt, 16)))
         return Drawn(
             unit,
             salt,
@@ -240,7 +243,8 @@ def draw_tools(
     producers: dict[str, list[str]] = {}
     for name, entries in offered.items():
         for semantic in {entry.semantic for entry in entries}:
-            producers.setdefault(semantic, []).append(name)
+            if name in available:
+                producers.setdefault(semantic, []).append(name)
     names = list(available)
     rng.shuffle(names)
     size = rng.randint(min(fewest, len(names)), min(most, len(names)))

@@ -13,6 +13,7 @@ from planarena.config import BuildConfig
 from planarena.environments.environment import Seed
 from planarena.environments.sources import Unit, draw_tools, open_source
 from planarena.environments.world import World
+from planarena.pipeline.decontamination import permitted
 from planarena.pipeline.quotas import Assignment
 from planarena.pipeline.scenarios import Scenario, draw_scenario, rng_for
 from planarena.records.canonical import content_id
@@ -118,7 +119,7 @@ class _Drawing:
 
 def _tool_sets(config: BuildConfig, unit: Unit) -> Sequence[tuple[str, ...]]:
     """Return distinct tool sets of a unit that together cover most of its tools, each with the producers it needs."""
-    names = list(unit.operations)
+    names = list(permitted(config, unit.operations))
     if len(names) < 2:
         return ()
     fewest, most = config.composition.tools

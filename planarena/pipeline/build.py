@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from planarena.config import BuildConfig
 from planarena.environments.catalog import group_of, operations_of
 from planarena.errors import Interrupted, PlanArenaError, RunError
+from planarena.pipeline.decontamination import marked, permitted
 from planarena.pipeline.dry_run import check_domains
 from planarena.pipeline.finish import tool_row
 from planarena.pipeline.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
@@ -230,9 +231,9 @@ class _Build:
         if self.quotas is not None:
             return  # each chunk writes those that it is the first to offer
         rows = [
-            tool_row(operation.tool)
+            tool_row(marked(self.config, operation.tool))
             for domain in domains_of(self.config.sources)
-            for operation in operations_of(domain).values()
+            for operation in permitted(self.config, operations_of(domain)).values()
         ]
         key = content_id("tools", [row.tool_id for row in rows], self.keys.quality)
         path = self.root / "tables/tools/00000.parquet"

@@ -19,6 +19,7 @@ from planarena.environments.catalog import (
     operations_of,
 )
 from planarena.pipeline.contrast_rows import write_contrast, write_no_call
+from planarena.pipeline.decontamination import marked
 from planarena.pipeline.keys import masked_shape, tool_fingerprints
 from planarena.pipeline.products import (
     Attempt,
@@ -54,6 +55,8 @@ from planarena.tools.tool import vendor_of
 __all__ = ["ScenarioRows", "rows_of_chunk", "tool_row"]
 
 
+_MOST_OUTPUT = 64 << 10
+
 _REFUSED = {
     DROP: ("duplicate", "same_tools"),
     DUPLICATE: ("duplicate", "same_query_and_shape"),
@@ -62,7 +65,14 @@ _REFUSED = {
 
 
 def tool_row(tool: Tool) -> ToolRow:
-    """Return the row of a tool."""
+    """Return the row of a tool.
+
+    Some APIs describe half of their model as the result of every call; no reader of the table needs that.
+    """
+    output, repairs = canonical_json(tool.output_schema), list(tool.schema_repairs)
+    if len(output) > _MOST_OUTPUT:
+        output = "null"
+        repairs.append(f"output_schema: left out of the table, it is longer than {_MOST_OUTPUT} bytes")
     return ToolRow(
         tool_id=tool.tool_id,
         namespace=tool.namespace,
@@ -70,7 +80,7 @@ def tool_row(tool: Tool) -> ToolRow:
         wire_name=tool.wire_name,
         description=tool.description,
         input_schema=canonical_json(tool.input_schema),
-        output_schema=canonical_json(tool.output_schema),
+        output_schema=output,
         effects=tool.effects,
         execution_kind=tool.execution_kind,
         determinism=tool.determinism,
@@ -79,7 +89,7 @@ def tool_row(tool: Tool) -> ToolRow:
         source_version=tool.source_version,
         source_sha256=tool.source_sha256,
         licence=tool.licence,
-        schema_repairs=canonical_json(list(tool.schema_repairs)),
+        schema_repairs=canonical_json(repairs),
         contamination=canonical_json(list(tool.contamination)),
     )
 
@@ -121,7 +131,7 @@ def rows_of_chunk(
         )
     }
     if config.quotas.enabled:
-        rows["tools"] = list(_new_tool_rows(executed, set(new_tools)))
+        rows["tools"] = list(_new_tool_rows(config, executed, set(new_tools)))
     counts: Counter[str] = Counter()
     place = 0
     for index, (scenario, words) in enumerate(zip(executed.scenarios, language.items, strict=True)):
@@ -149,7 +159,7 @@ def rows_of_chunk(
     return rows, dict(sorted(counts.items()))
 
 
-def _new_tool_rows(executed: ExecutedChunk, wanted: set[int]) -> Iterator[ToolRow]:
+def _new_tool_rows(config: BuildConfig, executed: ExecutedChunk, wanted: set[int]) -> Iterator[ToolRow]:
     """Yield the rows of tools by their fingerprints, each once."""
     for scenario in executed.scenarios:
         if not wanted:
@@ -158,7 +168,7 @@ def _new_tool_rows(executed: ExecutedChunk, wanted: set[int]) -> Iterator[ToolRo
         for name, mark in zip(scenario.tools, tool_fingerprints(scenario), strict=True):
             if mark in wanted:
                 wanted.discard(mark)
-                yield tool_row(found[name])
+                yield tool_row(marked(config, found[name]))
 
 
 class ScenarioRows:

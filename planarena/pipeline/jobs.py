@@ -14,6 +14,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
+from planarena.pipeline.decontamination import benchmarks_digest
 from planarena.pipeline.execute import execute_chunk
 from planarena.pipeline.finish import rows_of_chunk
 from planarena.pipeline.keys import chunk_keys
@@ -108,7 +109,7 @@ _EXECUTE_SOURCES = (
     *("environments", "tasks", "episodes", "proofs", "tools", "data/seeds"),
     *(
         f"pipeline/{name}.py"
-        for name in ("assigned", "execute", "products", "proving", "quotas", "scenarios")
+        for name in ("assigned", "decontamination", "execute", "products", "proving", "quotas", "scenarios")
     ),
 )
 _LANGUAGE_SOURCES = ("generate", "pipeline/contrast.py", "pipeline/language.py")
@@ -171,6 +172,7 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
         _source_digest(*_EXECUTE_SOURCES),
         *([given] if given else []),
         *([sources, fields["quotas"]] if config.quotas.enabled else []),
+        *([benchmarks_digest(config)] if config.contamination else []),
     )
     words = msgspec.to_builtins(wording, str_keys=True)
     language = content_id(

@@ -19,6 +19,7 @@ from planarena.generate.no_call import write_no_calls
 from planarena.generate.offline import write_plan, write_response, write_step_plans
 from planarena.generate.queries import write_query
 from planarena.pipeline.contrast import ScenarioContrast, as_attempt
+from planarena.pipeline.decontamination import strike_queries
 from planarena.pipeline.products import (
     Candidate,
     Discard,
@@ -44,7 +45,7 @@ def describe_chunk(config: BuildConfig, executed: ExecutedChunk) -> LanguageChun
             tuple(item if isinstance(item, Discard) else writer.describe(item) for item in scenario.items)
         )
         no_calls.append(writer.refuse())
-    return LanguageChunk(executed.chunk, tuple(items), tuple(no_calls))
+    return strike_queries(config, executed, LanguageChunk(executed.chunk, tuple(items), tuple(no_calls)))
 
 
 class ScenarioLanguage:

@@ -11,6 +11,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.export.card import render_card
+from planarena.pipeline.decontamination import findings
 from planarena.records.run import Run
 from planarena.records.shards import write_durably
 from planarena.records.tables import FORMAT_VERSION
@@ -52,6 +53,7 @@ def write_outputs(
         },
         "config": config.stated(),
         "seed": config.seed,
+        **({"contamination": findings(config, counts)} if config.contamination else {}),
         "stop_reason": stop_reason,
         "counts": _grouped(counts) | {"distinct_masked_shapes": shapes},
         "quarantined": [{"scenario": scenario, "error": error} for scenario, error in quarantined],

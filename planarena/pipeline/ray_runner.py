@@ -39,7 +39,7 @@ def _import_ray(head: RayHead | None) -> Any:
 
     if head is not None:
         from ray._private import ray_constants
-        from ray._raylet import AuthenticationTokenLoader
+        from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]
 
         ray_constants.ENABLE_RAY_CLUSTER = False
         AuthenticationTokenLoader.instance().reset_cache()

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple, cast
 
 from planarena.config import BuildConfig
 from planarena.environments import Operation, Seed, World, operations
-from planarena.environments.catalog import draw_unit, group_of, is_builtin, unit_names
+from planarena.environments.catalog import draw_unit, group_of, is_builtin, operations_of, unit_names
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
 from planarena.environments.sources import split_source
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
+from planarena.pipeline.decontamination import permitted
 from planarena.records.canonical import content_id
 from planarena.tools import Tool, read_tool_list
 
@@ -145,7 +146,7 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
     fewest, most = config.composition.tools
     drawn: set[str] = set()
     for environment in environments:
-        available = operations(environment)
+        available = permitted(config, operations(environment))
         # A scenario of several domains offers fewer tools of each, but more in all.
         size = -(
             -rng.randint(min(fewest, len(available)), min(most, len(available))) * 3 // (len(domains) + 2)
@@ -162,7 +163,8 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
 
 
 def _draw_from_source(config: BuildConfig, domains: tuple[str, ...], number: int) -> Scenario:
-    drawn = draw_unit(domains[0], config.seed, number, config.composition.tools)
+    only = permitted(config, operations_of(domains[0])).keys() if config.contamination else None
+    drawn = draw_unit(domains[0], config.seed, number, config.composition.tools, only)
     world = cast(World, drawn.world)  # it has all that this package uses of a `World`
     scenario_id = content_id(
         "scenario", domains, drawn.tools, world.digest(), drawn.title, drawn.description, drawn.facts

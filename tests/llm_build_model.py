@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parent))
+from llm_server import ObedientModel
 
 TITLES = {
     "You write what a user says": "query",
@@ -138,3 +143,18 @@ class GoodModel:
         calls, truth = task["candidate"]["calls"], task["truth"]["calls"]
         same = bool(calls) and bool(truth) and calls[0]["name"] == truth[0]["name"]
         return {"score": 0.7 if same else 0.3}
+
+
+class Steered:
+    """Obeys any order in what it reads; without one it serves well."""
+
+    def __init__(self) -> None:
+        self.obedient, self.good = ObedientModel(""), GoodModel()
+        self.parts: list[str] = []
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        order = self.obedient(body)
+        if order:
+            self.parts.append(part_of(body))
+            return order
+        return self.good(body)

@@ -33,8 +33,8 @@ from planarena.pipeline.products import (
 from planarena.pipeline.proposals import with_models
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
-from llm_build_model import GoodModel, part_of
-from llm_server import ObedientModel, Script, ScriptedServer
+from llm_build_model import Steered
+from llm_server import Script, ScriptedServer
 
 CONFIG = BuildConfig(
     sources=("builtin:travel", "builtin:email"),
@@ -205,21 +205,6 @@ def test_words_come_from_a_model_only_where_they_passed(case: Case) -> None:
 
 
 # -- steering ----------------------------------------------------------------------------------
-
-
-class Steered:
-    """Obeys any order in what it reads; without one it serves well."""
-
-    def __init__(self) -> None:
-        self.obedient, self.good = ObedientModel(""), GoodModel()
-        self.parts: list[str] = []
-
-    def __call__(self, body: dict[str, Any]) -> Any:
-        order = self.obedient(body)
-        if order:
-            self.parts.append(part_of(body))
-            return order
-        return self.good(body)
 
 
 def hostile(case: Case, order: dict[str, Any], where: str) -> TaskBrief:

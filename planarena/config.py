@@ -14,6 +14,7 @@ from planarena.errors import ConfigError
 
 __all__ = [
     "PRESETS",
+    "AllowedConfig",
     "BuildConfig",
     "CallsConfig",
     "CompositionConfig",
@@ -222,6 +223,18 @@ class CallsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _require(0 < self.timeout < float("inf"), "execution.calls.timeout", self.timeout, "seconds above 0")
 
 
+class AllowedConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a user allows in executing other people's tools; part of what a run is, and stated in it.
+
+    Attributes:
+        unsafe_no_sandbox: Run third-party code without a sandbox.
+        simulate: A model that makes up the results of JSON lists of tools, which nothing here can execute.
+    """
+
+    unsafe_no_sandbox: bool = False
+    simulate: str = ""
+
+
 class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a build runs; nothing here changes what it makes.
 
@@ -297,6 +310,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         contrast: Wrong choices and where they lead.
         split: How scenarios are split.
         quotas: Whether the draw is balanced over vendors.
+        allowed: What may be done to execute tools.
         contamination: Benchmarks to hold tools and queries against: name -> the user's file or folder of its data.
         models: Which models write and propose.
         execution: How the build runs.
@@ -312,6 +326,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contrast: ContrastConfig = msgspec.field(default_factory=ContrastConfig)
     split: SplitConfig = msgspec.field(default_factory=SplitConfig)
     quotas: QuotaConfig = msgspec.field(default_factory=QuotaConfig)
+    allowed: AllowedConfig = msgspec.field(default_factory=AllowedConfig)
     contamination: dict[str, str] = msgspec.field(default_factory=dict)
     models: ModelsConfig = msgspec.field(default_factory=ModelsConfig)
     execution: ExecutionConfig = msgspec.field(default_factory=ExecutionConfig)

@@ -65,6 +65,13 @@ def build(
     engine: Annotated[
         str | None, typer.Option("--engine", metavar="NAME", help="What runs the workers: local or ray.")
     ] = None,
+    unsafe: Annotated[
+        bool, typer.Option("--unsafe-no-sandbox", help="Run third-party code without a sandbox.")
+    ] = False,
+    simulate: Annotated[
+        str,
+        typer.Option("--simulate", metavar="ID", help="A model that makes up results of JSON tool lists."),
+    ] = "",
     against: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,6 +113,7 @@ def build(
             "scenarios": scenarios,
             "seed": seed,
             "contamination": _benchmarks(against or []),
+            "allowed": {"unsafe_no_sandbox": unsafe or None, "simulate": simulate or None},
             "composition": {"max_actions": max_actions, "max_depth": max_depth},
             "contrast": {"candidates": negatives},
             "models": {"proposers": models or None, "judge": judge or None},

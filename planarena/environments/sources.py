@@ -29,7 +29,9 @@ __all__ = [
     "Source",
     "SourceOptions",
     "Unit",
+    "allow",
     "draw_tools",
+    "may_simulate",
     "open_source",
     "split_source",
 ]
@@ -288,7 +290,20 @@ def split_source(text: str) -> tuple[str, str]:
     )
 
 
-def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
+_ALLOWED = [SourceOptions()]
+
+
+def allow(options: SourceOptions) -> None:
+    """Set what this process allows where `open_source` is not told."""
+    _ALLOWED[0] = options
+
+
+def may_simulate() -> bool:
+    """Say whether a model may make up results."""
+    return bool(_ALLOWED[0].model)
+
+
+def open_source(text: str, options: SourceOptions | None = None) -> Source:
     """Open a source; an open one is shared by all that ask for it in this process.
 
     Single API descriptions are kept while few operations are open: a build over thousands of them must not
@@ -296,7 +311,7 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
 
     Args:
         text: `openapi:FILE_OR_FOLDER`, `mcp:servers.json`, `python:module` or a JSON list of tools.
-        options: What the user allows.
+        options: What the user allows; None for what `allow` set.
 
     Raises:
         SourceError: It cannot be read, or holds no tools.
@@ -305,12 +320,12 @@ def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:
     kind, rest = split_source(text)
     if kind == "openapi" and Path(rest).is_file():
         return _open_description(text, rest)
-    return _open_lasting(text, options)
+    return _open_lasting(text, options or _ALLOWED[0])
 
 
 _DESCRIPTIONS: dict[str, Source] = {}
 # Some 50 KB each with schemas, validators and samples; those that reach half of a large model take more.
-_MOST_OPEN_OPERATIONS = 2000
+_MOST_OPEN_OPERATIONS = 1000
 
 
 def _open_description(text: str, file: str) -> Source:

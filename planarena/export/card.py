@@ -410,6 +410,8 @@ def _making(info: Mapping[str, Any]) -> str:
     else:
         words = "no language model was called: the offline generator wrote queries, plans and answers"
     sources = ", ".join(escape_markdown(source) for source in config.get("sources", ()))
+    if config.get("allowed", {}).get("unsafe_no_sandbox"):
+        sources += "; third-party code ran **without a sandbox**"
     return f"""1. Scenarios: a seeded initial state and a group of tools, from {sources}.
 2. Composition: single calls are joined level by level with "," (in sequence) and "||" (in parallel).
 3. Execution: each candidate runs from the scenario's initial state; a failing call discards it.

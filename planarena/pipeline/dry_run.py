@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planarena.config import BuildConfig
 from planarena.environments.catalog import group_of, operations_of
 from planarena.errors import UserError
+from planarena.pipeline.jobs import allow_for
 from planarena.pipeline.quotas import find_lots
 from planarena.pipeline.scenarios import domains_of
 
@@ -76,6 +77,7 @@ def _plan_quotas(config: BuildConfig) -> DryRun:
 
 def check_domains(config: BuildConfig) -> tuple[str, ...]:
     """Return the domains; a name that none of them has would hold nothing out and weigh nothing."""
+    allow_for(config)
     domains = domains_of(config.sources)
     groups = {group_of(name) for name in domains}
     named = {"split.held_out": config.split.held_out, "composition.domain_mix": config.composition.domain_mix}

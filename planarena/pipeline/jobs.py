@@ -14,6 +14,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
+from planarena.environments.sources import SourceOptions, allow
 from planarena.pipeline.decontamination import benchmarks_digest
 from planarena.pipeline.execute import execute_chunk
 from planarena.pipeline.finish import rows_of_chunk
@@ -36,6 +37,7 @@ __all__ = [
     "Job",
     "PhaseKeys",
     "ProduceReply",
+    "allow_for",
     "do_job",
     "forget_work",
     "fragment_path",
@@ -136,6 +138,11 @@ def _source_digest(*places: str, models: bool = False) -> str:
     return digest.hexdigest()
 
 
+def allow_for(config: BuildConfig) -> None:
+    """Allow in this process what a build allows."""
+    allow(SourceOptions(config.allowed.unsafe_no_sandbox, model=config.allowed.simulate))
+
+
 def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
     """Return the keys of a build's phases.
 
@@ -146,6 +153,7 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
     Raises:
         SourceError: The sources name no environment.
     """
+    allow_for(config)
     opened = config.sources
     if config.quotas.enabled:
         opened = tuple(source for source in opened if not source.startswith("openapi:"))
@@ -163,7 +171,10 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
         if not is_builtin(domain)
     }
     fields = config.identity()
-    read = {name: fields[name] for name in ("sources", "scenarios", "chunk_scenarios", "seed", "composition")}
+    read = {
+        name: fields[name]
+        for name in ("sources", "scenarios", "chunk_scenarios", "seed", "composition", "allowed")
+    }
     execute = content_id(
         "execute",
         EXECUTE_VERSION,
@@ -221,6 +232,7 @@ def do_job(
     Raises:
         OSError: No space, no permission.
     """
+    allow_for(config)
     cpu, wall = time.process_time(), time.perf_counter()
     if job.kind == "produce":
         executed, language, n_executed = _produce(root, config, keys, job)

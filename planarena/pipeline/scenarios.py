@@ -11,7 +11,7 @@ from planarena.config import BuildConfig
 from planarena.environments import Operation, Seed, World, operations
 from planarena.environments.catalog import draw_unit, group_of, is_builtin, operations_of, unit_names
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
-from planarena.environments.sources import split_source
+from planarena.environments.sources import may_simulate, split_source
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
 from planarena.pipeline.decontamination import permitted
@@ -49,7 +49,7 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
     units: dict[str, None] = {}
     for source in sources:
         kind, name = split_source(source)
-        if kind in {"openapi", "mcp", "python", "http"}:
+        if kind in {"openapi", "mcp", "python", "http"} or (kind == "json" and may_simulate()):
             units.update(dict.fromkeys(unit_names(source)))
             continue
         if kind != "builtin":
@@ -58,7 +58,7 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
             raise SourceError(
                 f"nothing here can execute the tools of {source!r}",
                 where="SOURCE",
-                fix="use builtin[:DOMAIN], openapi:PATH, mcp:FILE or python:MODULE; `planarena tools check FILE` checks a JSON tool list",
+                fix="use builtin[:DOMAIN], openapi:PATH, mcp:FILE or python:MODULE; or --simulate MODEL, which makes the results up",
             )
         if not name:
             wanted.update(DOMAINS)

@@ -24,6 +24,8 @@ _NOT_RUN = {
     "web_search_base": "needs a search key and the internet to generate; give outputs to have them scored",
     "web_search_no_snippet": "needs a search key and the internet to generate; give outputs to have them scored",
     "format_sensitivity": "no outputs were given; it counts in no overall value",
+    "memory_kv": "its conversations are not generated here; give outputs to have them scored",
+    "memory_rec_sum": "its conversations are not generated here; give outputs to have them scored",
     "memory_vector": "needs model weights to generate; give outputs to have them scored",
 }
 _CHUNK = 25  # of items that execute, so that one that hangs holds up few

@@ -19,6 +19,9 @@ from planarena.formats.blocks import write_json
 
 __all__ = ["Counting", "Exchange", "Item", "Totals", "converse", "digest_of"]
 
+# Suites that ask the same questions: what one has is an answer to the other.
+_TWINS = {"bfcl-v3": "bfcl-v4", "bfcl-v4": "bfcl-v3"}
+
 Exchange = Generator[Asked, Reply, Any]
 """Yields what to ask, is sent the reply, returns the output as `--responses` reads it."""
 
@@ -235,11 +238,18 @@ class _Driver:
             for sample in range(samples):
                 talk = _Talk(item, sample)
                 row = self.journal.answer((self.suite, item.id, sample), talk.digest)
-                if row is None:
+                same = None
+                if row is None and (twin := _TWINS.get(self.suite)) is not None:
+                    same = self.journal.answer((twin, item.id, sample), talk.digest)
+                if row is None and same is None:
                     yield talk
-                else:
-                    talk.exchange.close()
+                    continue
+                talk.exchange.close()
+                if row is not None:
                     self._take(item.id, sample, row)
+                elif same is not None:
+                    kept = ("response", "usage", "tokens")
+                    self._keep(talk, {key: value for key, value in same.items() if key in kept})
 
     def _keep(self, talk: _Talk, fields: dict[str, Any]) -> None:
         row = {

@@ -124,6 +124,22 @@ def test_a_question_that_changed_is_asked_anew(tmp_path: Path) -> None:
     assert found.by_id["i"][0].value == "0.0"
 
 
+def test_the_two_versions_of_bfcl_are_asked_once(tmp_path: Path) -> None:
+    items = [Item("i", counting(2)), Item("j", counting(1))]
+    with Journal(tmp_path / "r.jsonl") as journal:
+        found, _ = converse("bfcl-v3", items[:1], Script(), 1, journal, lambda _: None)
+        policy = Script()
+        other, totals = converse("bfcl-v4", items, policy, 1, journal, lambda _: None)
+        assert sum(policy.asked.values()) == 1
+        assert other.by_id["i"] == found.by_id["i"]
+        assert (totals.outputs, totals.replies) == (2, 3)
+        assert sorted(key[:2] for key in journal.rows) == [
+            ("bfcl-v3", "i"), ("bfcl-v4", "i"), ("bfcl-v4", "j")
+        ]  # fmt: skip
+        converse("api-bank", items[:1], policy, 1, journal, lambda _: None)
+        assert sum(policy.asked.values()) == 3  # another suite reads replies in its own way
+
+
 class Broken(Script):
     """Answers for a while; then nobody can."""
 

@@ -20,18 +20,16 @@ from planarena.environments.emulator import (
 from planarena.environments.emulator_seed import seed_tables
 from planarena.environments.environment import ToolError
 from planarena.environments.generic_wording import (
-    Phrase,
     is_nameable,
     is_sayable,
     reportable,
-    tool_wording,
-    words_of,
 )
 from planarena.environments.instances import Generator, NoInstanceError, everyday_facts
+from planarena.environments.openapi_wording import word_tool
 from planarena.environments.rest_resources import Api, Route, analyse, normal
 from planarena.environments.sources import Opened
 from planarena.environments.state import Record
-from planarena.environments.wording import Offer, Reference, ToolWording, parse_pointer
+from planarena.environments.wording import Offer, ToolWording, parse_pointer
 from planarena.environments.world import Operation
 from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.openapi import Conversion, convert_openapi, openapi_files
@@ -40,7 +38,6 @@ from planarena.tools.tool import Tool
 __all__ = ["Family", "families", "openapi_tools"]
 
 _MOST_TOOLS = 40
-_ON_ITEM = {"read", "update", "delete", "part", "act"}
 _WORLD = "api world"
 
 
@@ -391,76 +388,10 @@ class Family:
     @cached_property
     def wording(self) -> dict[str, ToolWording]:
         """The words of the usable tools."""
-        return {name: self._words(name) for name in self.usable}
-
-    def _words(self, name: str) -> ToolWording:
-        route, tool = self.api.routes[name], self.tools[name]
-        resource = self.api.resources.get(route.shape)
-        noun = resource.noun if resource is not None else _noun_of(route)
-        phrase = self._phrase(route, noun, tool)
-        paths = {argument for argument, _ in route.steps}
-        others = {key: key in tool.required for key in tool.parameters if key not in paths}
-        refer = {}
-        for offer in self.offers[name]:
-            if route.entity is not None and route.entity.many:
-                refer[offer.pointer] = Reference(("the first one found",), (f"the first {noun} on the list",))
-            else:
-                label = next((key for key, must in others.items() if must), None)
-                full = f"the {noun} with {words_of(label)} {{{label}}}" if label else f"the new {noun}"
-                refer[offer.pointer] = Reference((f"that {noun}", f"the new {noun}"), (full,))
-        return tool_wording(phrase, others, self.usable[name], refer)
-
-    def _phrase(self, route: Route, noun: str, tool: Tool) -> Phrase:
-        references = [self._refer(argument, shape, tool) for argument, shape in route.steps]
-        own = references.pop() if route.role in _ON_ITEM and references else f"the {noun}"
-        where = "".join(f" of {reference}" for reference in reversed(references))
-        verb = words_of(route.verb)
-        article = "an" if noun[:1] in "aeiou" else "a"
-        many = noun if noun.endswith("s") else f"{noun}s"
-        told = f"the {noun}"
-        if route.role == "create":
-            return Phrase(
-                (f"create {article} {noun}{_for(where)}", f"add {article} new {noun}{_for(where)}"),
-                f"the new {noun} is there",
-                told,
-            )
-        if route.role in {"list", "search"}:
-            return Phrase(
-                (f"list the {many}{where}", f"show me the {many}{where}"), "", f"the first {noun} on the list"
-            )
-        if route.role == "read":
-            return Phrase((f"look up {own}{where}", f"show me {own}{where}"), "", told)
-        if route.role == "update":
-            return Phrase((f"update {own}{where}", f"change {own}{where}"), f"the {noun} is updated", told)
-        if route.role == "delete":
-            return Phrase((f"delete {own}{where}", f"remove {own}{where}"), f"the {noun} is deleted", told)
-        if route.role == "part":
-            return Phrase(
-                (f"get the {verb} of {own}{where}", f"show me the {verb} of {own}{where}"), "", f"the {verb}"
-            )
-        if route.role == "act":
-            before = {"put": "set", "delete": "clear", "patch": "change"}.get(route.operation.method, "do")
-            return Phrase(
-                (f"{before} the {verb} of {own}{where}",), f"the {verb} of the {noun} is done", told
-            )
-        deed = words_of(route.operation.tool.name)
-        if route.role == "document":
-            return Phrase((f"get the {noun}{where} ({deed})",), "", told)
-        return Phrase((f"carry out this: {deed}{where}",), f"done: {deed}", "the outcome")
-
-    def _refer(self, argument: str, shape: str, tool: Tool) -> str:
-        if tool.parameters[argument].get("x-hidden"):
-            return f"{{{argument}}}"
-        noun = self.api.resources[shape].noun if shape else words_of(argument)
-        return f"the {noun} {{{argument}}}"
-
-
-def _noun_of(route: Route) -> str:
-    return words_of(route.verb) or "overview"
-
-
-def _for(where: str) -> str:
-    return where.replace(" of ", " for ", 1)
+        return {
+            name: word_tool(self.api, self.api.routes[name], self.tools[name], outputs, self.offers[name])
+            for name, outputs in self.usable.items()
+        }
 
 
 def _typed(text: str, schema: Any) -> Any:

@@ -84,17 +84,22 @@ def growth() -> Callable[[Callable[[float], object]], float]:
 def built_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A real build: 60 gold trajectories over three domains in three shards. Tests only read it."""
     from planarena import BuildConfig, build
-    from planarena.config import ExecutionConfig
+    from planarena.config import ExecutionConfig, SplitConfig
 
-    return build(
+    run = build(
         BuildConfig(
             out=str(tmp_path_factory.mktemp("built") / "run"),
             trajectories=60,
             chunk_scenarios=2,
             sources=("builtin:email", "builtin:files", "builtin:travel"),
+            # Of the few scenarios every split shall have one.
+            split=SplitConfig(validation=0.2, test=0.15),
             execution=ExecutionConfig(workers=1),
         )
     )
+    splits = set(run.table("scenarios").collect()["split"].to_list())
+    assert splits == {"train", "validation", "test"}, "choose other shares: scenarios are drawn anew"
+    return run
 
 
 # What a tool's author, a model or a person could put where people read it.
@@ -131,7 +136,10 @@ def hostile_run(built_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Run
             for row in read_rows(path, table):
                 changed: dict[str, Any] = {}
                 for name, value in msgspec.structs.asdict(row).items():
-                    if name in {"tool_ids", "bindings", "bound_from", "input_schema"} | kept:
+                    if (
+                        name
+                        in {"tool_ids", "withheld_tool_ids", "bindings", "bound_from", "input_schema"} | kept
+                    ):
                         continue
                     if name in json_columns(kind):
                         changed[name] = msgspec.json.encode(poison(msgspec.json.decode(value))).decode()

@@ -132,16 +132,22 @@ class Deflate:
         self.characters += len(data) + 1
         self.lines += 1
         if self.characters - self._fed > _FEED:
-            self._waiting.append(b"")  # for the newline after the last line
-            self._keep(self._stream.compress(b"\n".join(self._waiting)))
-            self._waiting.clear()
-            self._fed = self.characters
+            self._feed()
         return self.lines - 1
 
     def finish(self) -> bytes:
         """Return all, compressed."""
-        self._keep(self._stream.compress(b"\n".join(self._waiting)) + self._stream.flush())
+        if self._waiting:
+            self._feed()
+        self._keep(self._stream.flush())
         return b"".join(self._pieces)
+
+    def _feed(self) -> None:
+        # The newline stands before what follows it: none may stand after the last line.
+        start = b"\n" if self._fed else b""
+        self._keep(self._stream.compress(start + b"\n".join(self._waiting)))
+        self._waiting.clear()
+        self._fed = self.characters
 
     def _keep(self, piece: bytes) -> None:
         self._pieces.append(piece)

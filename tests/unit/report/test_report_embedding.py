@@ -20,6 +20,7 @@ from planarena.export import JoinedTrajectory, join_trajectories
 from planarena.records import read_rows, write_shard
 from planarena.report import render_report, write_report
 from planarena.report.embedding import Embedded, embed_trajectories, prepare_fragment
+from planarena.report.fragments import Deflate
 
 
 class Blocks:
@@ -191,6 +192,14 @@ def test_prepared_fragments_and_a_streamed_page_give_the_same_bytes(built_run: R
     page.unlink()
     write_report(built_run, page, prepared=prepared)  # the damaged one is made again
     assert page.read_bytes() == text
+
+
+@pytest.mark.parametrize("sizes", [[], [5], [40_000], [5, 40_000], [40_000, 5], [20_000] * 5])
+def test_lines_are_parted_by_newlines_wherever_deflate_is_fed(sizes: list[int]) -> None:
+    lines = [b"x" * size for size in sizes]
+    made = Deflate()
+    assert [made.add(line) for line in lines] == list(range(len(lines)))
+    assert zlib.decompress(made.finish(), wbits=-15) == b"\n".join(lines)
 
 
 def _copy(run: Run, root: Path) -> Path:

@@ -117,7 +117,7 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(
         ("dupo", 6),
         # Killed while half of a batch's updates are made, so the newest checkpoint is further back.
         pytest.param("chord-mu", 4, marks=pytest.mark.full),
-        ("gear", 6),
+        pytest.param("gear", 6, marks=pytest.mark.full),
         pytest.param("relift", 5, marks=pytest.mark.full),
         pytest.param("sasr", 7, marks=pytest.mark.full),
         pytest.param("kto", 6, marks=pytest.mark.full),

@@ -28,7 +28,7 @@ TINY = {
     "data.limit": 8,
     "threads": 1,
 }
-OPTIONS = RowOptions(template="short", plan="none", splits=())
+OPTIONS = RowOptions(template="short", plan="none", splits=("train",))
 CHAT = {
     "messages": [
         {"role": "user", "content": "What is the weather in Oslo?"},

@@ -12,7 +12,7 @@ ARGS ?=
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help core dev demo test test-full bench lint format lock clean
+.PHONY: help core dev demo test test-full test-verl bench lint format lock clean
 
 help: ## Say what there is
 	@echo "make TARGET"
@@ -28,10 +28,13 @@ demo: core ## Build a first dataset into demo/run; continues where an earlier on
 	$(BIN)/planarena build builtin --preset demo --out demo/run
 
 test: dev ## The tests, under 25 minutes on two cores
-	$(BIN)/pytest -n $(JOBS) -m "not full and not bench" $(ARGS)
+	$(BIN)/pytest -n $(JOBS) -m "not full and not verl and not bench" $(ARGS)
 
 test-full: dev ## The tests and the long suites: all of verl, the browser, kills, scale
 	$(BIN)/pytest -n $(JOBS) -m "not bench" $(ARGS)
+
+test-verl: dev ## Every algorithm on verl: Ray, FSDP over gloo, tools, kills; one process at a time
+	$(BIN)/pytest -q -m verl tests/oracle/verl_engine tests/e2e/test_verl_engine.py $(ARGS)
 
 bench: dev ## Print speeds and ratios
 	@for script in tests/bench/bench_*.py; do \

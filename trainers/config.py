@@ -272,6 +272,7 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
         seed: Of everything random.
         threads: CPU threads; 0 takes what a short probe finds fastest (or OMP_NUM_THREADS, where it is set).
         judge_model: A model of the gateway that judges; empty for the offline scorer.
+        verl: Keys of verl's own configuration, as `verl.actor_rollout_ref.rollout.name=vllm` (engine `verl`).
     """
 
     out: str = ""
@@ -291,6 +292,7 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
     validation: ValidationConfig = ValidationConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
     log: LogConfig = LogConfig()
+    verl: dict[str, Any] = {}
 
     @classmethod
     def of_recipe(cls, recipe: Recipe, **fields: Any) -> TrainConfig:
@@ -318,6 +320,8 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
         fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         for name in ("out", "log", "threads"):
             del fields[name]
+        if not self.verl:
+            del fields["verl"]
         return fields
 
 

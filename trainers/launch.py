@@ -12,9 +12,10 @@ from planarena.errors import UserError
 from planarena.trainers.config import TrainConfig, complete
 
 if TYPE_CHECKING:
+    from planarena.trainers.local.run import RunFolder
     from planarena.trainers.types import Algorithm
 
-__all__ = ["TrainResult", "build_algorithm", "train"]
+__all__ = ["TrainResult", "build_algorithm", "result_of", "train"]
 
 
 class TrainResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,15 +91,26 @@ def train(
     if completed.engine == "verl":
         return _train_on_verl(completed, show, say, fresh)
     from planarena.trainers.local.engine import Engine
-    from planarena.trainers.local.metrics import read_metrics
     from planarena.trainers.local.run import RunFolder
-    from planarena.trainers.local.save import Checkpoints
 
     folder = RunFolder(completed, fresh=fresh)
     if not folder.finished:
         engine = Engine(completed, algorithm, folder, show=show or _ignore, say=say or _ignore)
         engine.run()
-    checkpoints = Checkpoints(folder.path, completed.checkpoint.keep)
+    return result_of(folder, completed)
+
+
+def result_of(folder: RunFolder, config: TrainConfig) -> TrainResult:
+    """Return what the run in a folder became.
+
+    Args:
+        folder: The run's folder, opened.
+        config: Complete.
+    """
+    from planarena.trainers.local.metrics import read_metrics
+    from planarena.trainers.local.save import Checkpoints
+
+    checkpoints = Checkpoints(folder.path, config.checkpoint.keep)
     steps = checkpoints.steps()
     lines = read_metrics(folder.path / "metrics.jsonl")
     best = checkpoints.folder / "best"

@@ -72,6 +72,7 @@ class Collector:
         if self.algorithm.needs.group_filter:
             found, filtered = self._refill(policy, found, step, number, wanted)
         samples = found.samples
+        self._rolled()
         if policy.bfloat16:
             # Decoding rounds otherwise than the update does, and the ratio would see it.
             self._recompute(policy, samples)
@@ -99,6 +100,9 @@ class Collector:
             hints=found.hints,
             metrics=metrics,
         )
+
+    def _rolled(self) -> None:
+        """Do what comes between the rollouts and the second passes; here both use one model."""
 
     def _take(self, number: int) -> list[Prompt]:
         return [self.prompts[index] for index in self.order.take(number)]

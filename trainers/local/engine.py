@@ -17,7 +17,7 @@ import torch
 from planarena.errors import Interrupted, PlanArenaError, UserError
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.local.collect import Collector, bound
-from planarena.trainers.local.data import Order, TrainingData, load_data
+from planarena.trainers.local.data import Encoder, Order, TrainingData, load_data
 from planarena.trainers.local.metrics import MetricsLog, read_metrics
 from planarena.trainers.local.model import Policy, choose_device, choose_threads, load_policy
 from planarena.trainers.local.optimiser import Optimiser
@@ -31,7 +31,7 @@ from planarena.trainers.local.validate import validate
 from planarena.trainers.types import Algorithm, Step
 from planarena.trainers.update import Expert, scheduled_coefficients
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "coverage"]
 
 _MOST_SKIPPED = 3
 # Drawing takes as long as many steps of a small model.
@@ -80,7 +80,7 @@ class Engine:
             PlanArenaError: Out of memory, no space, three updates in a row that are not finite.
             Interrupted: Ctrl-C.
         """
-        self.checkpoints = Checkpoints(self.folder.path, self.config.checkpoint.keep)
+        self.checkpoints = self._open_checkpoints()
         try:
             self._set_up()
             return self._train()
@@ -114,27 +114,10 @@ class Engine:
         start = start_policy(config, needs, device, self.say)
         self.policy = load_policy(self.checkpoints.path(steps[-1]), config.model, device) if steps else start
         encoder = make_encoder(config, self.policy, needs)
-        self.data = load_data(config, needs, encoder)
-        left_out = {key: number for key, number in self.data.counts.items() if "longer" in key}
-        for what, number in left_out.items():
-            self.say(f"left out {number} {what} (the longest prompt has {encoder.longest} tokens)")
-        self.total = self._total_steps()
+        self._load(encoder)
         self.optimiser = Optimiser(self.policy, config.update)
         self.reference = self._reference(bool(steps))
         self.teacher = self._teacher(bool(steps))
-        self.judges = open_judges(config.judge_model)
-        self.scorer = Scorer(
-            config.reward.name,
-            config.reward.options,
-            config.reward.overlong,
-            config.data.format,
-            needs,
-            self.judges,
-        )
-        seed = config.seed
-        self.orders = {"prompts": Order(max(len(self.data.prompts), 1), seed, "prompts")}
-        self.orders["experts"] = Order(max(len(self.data.experts), 1), seed, "experts")
-        self.orders["pairs"] = Order(max(len(self.data.pairs), 1), seed, "pairs")
         self.sampled = self._rollout_policy()
         if steps:
             self._resume(steps[-1])
@@ -156,6 +139,43 @@ class Engine:
             reference=self.reference,
             teacher=self.teacher,
         )
+        self._open_log()
+        self.folder.begin(
+            device=str(device),
+            threads=threads,
+            steps=self.total,
+            parameters=sum(value.numel() for value in self.policy.model.parameters()),
+            trained_parameters=sum(value.numel() for _, value in self.policy.trainable()),
+            counts=dict(self.data.counts),
+            coverage=coverage(self.data),
+        )
+
+    def _open_checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.folder.path, self.config.checkpoint.keep)
+
+    def _load(self, encoder: Encoder) -> None:
+        """Read the rows, and open what scores them."""
+        config, needs = self.config, self.algorithm.needs
+        self.data = load_data(config, needs, encoder)
+        left_out = {key: number for key, number in self.data.counts.items() if "longer" in key}
+        for what, number in left_out.items():
+            self.say(f"left out {number} {what} (the longest prompt has {encoder.longest} tokens)")
+        self.total = self._total_steps()
+        self.judges = open_judges(config.judge_model)
+        self.scorer = Scorer(
+            config.reward.name,
+            config.reward.options,
+            config.reward.overlong,
+            config.data.format,
+            needs,
+            self.judges,
+        )
+        seed = config.seed
+        self.orders = {"prompts": Order(max(len(self.data.prompts), 1), seed, "prompts")}
+        self.orders["experts"] = Order(max(len(self.data.experts), 1), seed, "experts")
+        self.orders["pairs"] = Order(max(len(self.data.pairs), 1), seed, "pairs")
+
+    def _open_log(self) -> None:
         self._by_key = {expert.key: expert for expert in self.data.experts}
         self._by_key |= {
             prompt.row.row_id: prompt.demonstration
@@ -164,19 +184,10 @@ class Engine:
         }
         self.log = MetricsLog(
             self.folder.path,
-            config.log,
+            self.config.log,
             step=self.done,
-            settings=msgspec.to_builtins(config),
+            settings=msgspec.to_builtins(self.config),
             run_id=str(self.folder.info.get("run_id", "")),
-        )
-        self.folder.begin(
-            device=str(device),
-            threads=threads,
-            steps=self.total,
-            parameters=sum(value.numel() for value in self.policy.model.parameters()),
-            trained_parameters=sum(value.numel() for _, value in self.policy.trainable()),
-            counts=dict(self.data.counts),
-            coverage=_coverage(self.data),
         )
 
     def _total_steps(self) -> int:
@@ -278,16 +289,22 @@ class Engine:
         self.since_sync += 1
         return line
 
+    def _synchronise(self) -> bool:
+        """Give the sampled policy the trained weights where it is time, and say whether it has them."""
+        if self.sampled is self.policy:
+            return True
+        if self.since_sync >= int(self.config.update.sync_interval or 1) or self.batches == 0:
+            restore_weights(self.sampled, dict(self.policy.model.named_parameters()))
+            self.since_sync = 0
+        return self.since_sync == 0
+
     def _draw_batch(self, step: Step) -> None:
         from planarena.trainers.update import mini_batches
 
         update = self.config.update
-        fresh = self.sampled is self.policy
-        if not fresh and (self.since_sync >= int(update.sync_interval or 1) or self.batches == 0):
-            restore_weights(self.sampled, dict(self.policy.model.named_parameters()))
-            self.since_sync, fresh = 0, True
+        fresh = self._synchronise()
         self.work = self.collector.collect(self.sampled, step, self.batches)
-        self.work.fresh = fresh or self.since_sync == 0
+        self.work.fresh = fresh
         self.batches += 1
         self.counters["rollout_tokens"] = self.counters.get("rollout_tokens", 0.0) + sum(
             sum(sample.mask) for sample in self.work.samples if not sample.is_demo
@@ -454,7 +471,8 @@ def _crossed(last: int, now: int, every: int) -> bool:
     return every > 0 and now // every > max(last, 0) // every
 
 
-def _coverage(data: TrainingData) -> dict[str, Any]:
+def coverage(data: TrainingData) -> dict[str, Any]:
+    """Return which prompts have an expert, for run.json."""
     found = data.coverage
     return {
         "prompts": found.prompts or len(data.prompts),

@@ -21,14 +21,14 @@ from planarena.trainers.local.rollout import Rollouts, anchor_number
 from planarena.trainers.local.score import Scorer
 from planarena.trainers.update import Expert, Sample, token_type_codes
 
-__all__ = ["sample_episodes"]
+__all__ = ["Acting", "act_out", "gold_sample", "result", "sample_episodes"]
 
 # A model that calls a hundred tools in one turn is not to fill the context with their results.
 _MOST_CALLS = 16
 
 
 @dataclass(slots=True)
-class _Acting:
+class Acting:
     """One episode under way."""
 
     prompt: Prompt
@@ -50,6 +50,10 @@ class _Acting:
     truncated: bool = False
     finished: bool = False
     seen: str = ""
+
+    def begin_turn(self) -> None:
+        """Note what the next decision is made in."""
+        self.anchors.append(anchor_number(self.group, self.opened.world.digest(), self.seen))
 
 
 def sample_episodes(
@@ -81,20 +85,20 @@ def sample_episodes(
         gamma: Discount of the returns from each step (GiGPO).
     """
     found = Rollouts(prompts=list(prompts))
-    acting: list[_Acting] = []
+    acting: list[Acting] = []
     for group, prompt in enumerate(prompts):
         assert isinstance(prompt.row, EpisodeRow)
         assert prompt.row.environment is not None
         shown = demonstrations and prompt.demonstration is not None and repeats > 1
         for _ in range(repeats - 1 if shown else repeats):
-            acting.append(_Acting(prompt, prompt.row, open_environment(prompt.row.environment), group))
+            acting.append(Acting(prompt, prompt.row, open_environment(prompt.row.environment), group))
     for number in range(config.max_turns):
         open_rows = [one for one in acting if not one.finished]
         if not open_rows:
             break
         _take_turn(policy, open_rows, config, scorer, number, seed, temperature)
     for one in acting:
-        sample = _sample(one, config, scorer, gamma, len(found.samples))
+        sample = result(one, config, scorer, gamma, len(found.samples))
         found.tool_calls += one.calls
         found.observation_tokens += len(one.mask) - sum(one.mask)
         found.samples.append(sample)
@@ -102,7 +106,7 @@ def sample_episodes(
         for group, prompt in enumerate(prompts):
             if prompt.demonstration is not None and repeats > 1:
                 found.samples.append(
-                    _gold_sample(prompt.demonstration, prompt, group, config, scorer, len(found.samples))
+                    gold_sample(prompt.demonstration, prompt, group, config, scorer, len(found.samples))
                 )
     found.samples.sort(key=lambda sample: sample.group)
     return found
@@ -110,7 +114,7 @@ def sample_episodes(
 
 def _take_turn(
     policy: Policy,
-    rows: list[_Acting],
+    rows: list[Acting],
     config: RolloutConfig,
     scorer: Scorer,
     number: int,
@@ -120,7 +124,7 @@ def _take_turn(
     """Sample one decision for every open episode and carry it out."""
     limit = int(config.max_response_length or 1)
     for one in rows:
-        one.anchors.append(anchor_number(one.group, one.opened.world.digest(), one.seen))
+        one.begin_turn()
     sizes = set(Counter(one.group for one in rows).values())
     if number == 0 and len(sizes) == 1:
         # All members of a group start from one prompt, which is prefilled once.
@@ -147,19 +151,29 @@ def _take_turn(
         )
         rolled = [group[0] for group in single]
     for one, generated in zip(rows, rolled, strict=True):
-        _apply(policy, one, generated, config, scorer, number, limit)
+        act_out(policy, one, generated, config, scorer, number, limit)
 
 
-def _apply(
+def act_out(
     policy: Policy,
-    one: _Acting,
+    one: Acting,
     generated: Generated,
     config: RolloutConfig,
     scorer: Scorer,
     number: int,
     limit: int,
 ) -> None:
-    """Append a sampled decision, make its calls, append what came back."""
+    """Append a sampled decision, make its calls, append what came back.
+
+    Args:
+        policy: Its tokenizer and the size of its context; no weights.
+        one: Changed in place.
+        generated: The decision.
+        config: Turns and weights.
+        scorer: The format, and the reward of single steps.
+        number: Of the decision, from 0.
+        limit: Most tokens of the episode.
+    """
     text, offsets = policy.chat.text(generated.ids)
     parsed = scorer.form.parse(text)
     one.parsed = parsed
@@ -207,7 +221,7 @@ def _apply(
 
 
 def _step_reward(
-    one: _Acting,
+    one: Acting,
     config: RolloutConfig,
     scorer: Scorer,
     text: str,
@@ -226,7 +240,16 @@ def _step_reward(
     return 1.0 if parsed.valid and parsed.response is not None else 0.0
 
 
-def _sample(one: _Acting, config: RolloutConfig, scorer: Scorer, gamma: float, index: int) -> Sample:
+def result(one: Acting, config: RolloutConfig, scorer: Scorer, gamma: float, index: int) -> Sample:
+    """Return a finished episode as a row, scored.
+
+    Args:
+        one: The episode.
+        config: Weights of the reward.
+        scorer: The needs of the algorithm.
+        gamma: Discount of the returns from each step.
+        index: Number of the row.
+    """
     goal = 1.0 if reached(one.opened.goal, one.opened.world.digest(), one.opened.observed) else 0.0
     # A trajectory that never says it is done has not answered the user.
     answered = one.parsed is not None and one.parsed.response is not None and not one.truncated
@@ -269,7 +292,7 @@ def _sample(one: _Acting, config: RolloutConfig, scorer: Scorer, gamma: float, i
     return sample
 
 
-def _gold_sample(
+def gold_sample(
     expert: Expert, prompt: Prompt, group: int, config: RolloutConfig, scorer: Scorer, index: int
 ) -> Sample:
     """Return the gold episode as a row of the group; it reaches its goal by construction."""

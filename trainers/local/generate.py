@@ -11,7 +11,7 @@ from torch import Tensor
 from planarena.trainers.local.cache import new_cache, repeat_cache
 from planarena.trainers.local.model import Policy
 
-__all__ = ["Generated", "draw", "generate", "pad_left", "pad_right"]
+__all__ = ["Generated", "decode", "draw", "draws", "generate", "pad_left", "pad_right"]
 
 # Rows are moved together once this share of them has ended: moving costs about as much as two steps.
 _COMPACT_SHARE = 0.125
@@ -77,6 +77,18 @@ def draw(probs_BV: Tensor, uniform_B: Tensor) -> Tensor:
     return index_B1[:, 0].clamp_(max=probs_BV.shape[1] - 1)
 
 
+def draws(seed: int, repeats: int, limit: int) -> Tensor:
+    """Return the (K, T) uniform numbers that one prompt's continuations are drawn with.
+
+    Args:
+        seed: Of the prompt: in a batch, the batch's times 1,000,003 plus the prompt's number.
+        repeats: K.
+        limit: T.
+    """
+    generator = torch.Generator().manual_seed(seed % (2**63))
+    return torch.rand((repeats, limit), generator=generator)
+
+
 @torch.no_grad()
 def generate(
     policy: Policy,
@@ -121,9 +133,8 @@ def generate(
         uniforms = torch.zeros((len(chunk), repeats, max(longest)))
         for place, (index, limit) in enumerate(zip(chunk, longest, strict=True)):
             own = seed * 1_000_003 + index if seeds is None else seeds[index]
-            generator = torch.Generator().manual_seed(own % (2**63))
-            uniforms[place, :, :limit] = torch.rand((repeats, limit), generator=generator)
-        rolled = _decode(
+            uniforms[place, :, :limit] = draws(own, repeats, limit)
+        rolled = decode(
             policy,
             [prompts[index] for index in chunk],
             repeats,
@@ -138,9 +149,9 @@ def generate(
     return found
 
 
-def _decode(
+def decode(
     policy: Policy,
-    prompts: list[Sequence[int]],
+    prompts: Sequence[Sequence[int]],
     repeats: int,
     limits_B: Tensor,
     temperature: float,
@@ -148,6 +159,21 @@ def _decode(
     entropy: bool,
     end_ids: Tensor,
 ) -> list[Generated]:
+    """Sample all rows in one pass over their prompts; the caller switches gradients off.
+
+    Args:
+        policy: The model, in evaluation mode.
+        prompts: P lists of ids.
+        repeats: K.
+        limits_B: (P*K,) most tokens of each row.
+        temperature: 0 takes the most probable token.
+        uniform_BT: (P*K, T) numbers in [0, 1) to draw with, on the model's device.
+        entropy: Record entropies.
+        end_ids: Ids that end a continuation.
+
+    Returns:
+        P*K continuations, those of one prompt next to each other.
+    """
     device = policy.device
     ids_PL, valid_PL = pad_left(prompts, policy.chat.pad, device)
     length_P = valid_PL.sum(1)

@@ -21,6 +21,7 @@ __all__ = [
     "add_lora",
     "choose_device",
     "choose_threads",
+    "load_chat",
     "load_policy",
     "make_tiny",
     "quiet_transformers",
@@ -201,14 +202,11 @@ def make_tiny(tiny: TinyConfig, chat: ChatTokenizer, *, seed: int, positions: in
     return model
 
 
-def load_policy(path: str | Path, config: ModelConfig, device: torch.device, *, train: bool = True) -> Policy:
-    """Load a model and its tokenizer from a folder (or the local cache of the hub).
+def load_chat(path: str | Path) -> ChatTokenizer:
+    """Load the tokenizer of a model.
 
     Args:
-        path: What transformers loads; a folder with an adapter loads its base too.
-        config: Arithmetic and adapters; `path` is not read.
-        device: Where to.
-        train: A LoRA checkpoint's adapters are to train on.
+        path: As `load_policy`.
 
     Raises:
         UserError: No such folder, no model, or no tokenizer in it.
@@ -229,7 +227,23 @@ def load_policy(path: str | Path, config: ModelConfig, device: torch.device, *, 
                 where=where,
                 fix="copy tokenizer.json and tokenizer_config.json of that model into the folder",
             )
-    chat = ChatTokenizer(_load_tokenizer(where), where)
+    return ChatTokenizer(_load_tokenizer(where), where)
+
+
+def load_policy(path: str | Path, config: ModelConfig, device: torch.device, *, train: bool = True) -> Policy:
+    """Load a model and its tokenizer from a folder (or the local cache of the hub).
+
+    Args:
+        path: What transformers loads; a folder with an adapter loads its base too.
+        config: Arithmetic and adapters; `path` is not read.
+        device: Where to.
+        train: A LoRA checkpoint's adapters are to train on.
+
+    Raises:
+        UserError: No such folder, no model, or no tokenizer in it.
+    """
+    chat = load_chat(path)
+    folder, where = Path(path), str(path)
     half = config.dtype == "bfloat16"
     # Under LoRA the frozen base costs memory alone, so it is kept in half precision.
     dtype = (

@@ -20,6 +20,7 @@ from planarena.trainers.update import Expert, Sample, hint_length, token_type_co
 __all__ = ["Rollouts", "anchor_number", "read_sample", "sample_steps"]
 
 DrawHints = Callable[[Step, int, int], int]
+Generate = Callable[..., list[list[Generated]]]
 
 
 @dataclass(slots=True)
@@ -81,6 +82,7 @@ def sample_steps(
     demonstrations: bool = False,
     draw_hints: DrawHints | None = None,
     judge: bool = True,
+    sample: Generate = generate,
 ) -> Rollouts:
     """Sample a group for each prompt and score it.
 
@@ -96,11 +98,12 @@ def sample_steps(
         demonstrations: Put each prompt's demonstration into its group, where there is one.
         draw_hints: Says how many segments of a demonstration a prompt shows (UFT).
         judge: Ask judges.
+        sample: What `generate` is, where the policy is elsewhere.
     """
     found = Rollouts(prompts=list(prompts))
     limit = int(config.max_response_length or 1)
     shown = [_hint(prompt, row, step, draw_hints) for row, prompt in enumerate(prompts)]
-    generated = generate(
+    generated = sample(
         policy,
         [[*prompt.ids, *hint] for prompt, hint in zip(prompts, shown, strict=True)],
         repeats=repeats,

@@ -19,7 +19,17 @@ from planarena.trainers.local.save import write_json
 __all__ = ["RunFolder"]
 
 _FORMAT = 1
-_PACKAGES = ("planarena", "torch", "transformers", "peft", "safetensors", "tokenizers", "numpy")
+_PACKAGES = (
+    "planarena",
+    "torch",
+    "transformers",
+    "peft",
+    "safetensors",
+    "tokenizers",
+    "numpy",
+    "ray",
+    "verl",
+)
 _OURS = (
     "run.json",
     "config.yaml",
@@ -30,6 +40,7 @@ _OURS = (
     "start",
     "tensorboard",
     "wandb",
+    "verl",
 )
 
 

@@ -104,13 +104,7 @@ class Checkpoints:
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
-            save_model(policy, temporary)
-            _save_tensors(moments, temporary / "optimiser.safetensors")
-            if rollout is not None:
-                weights = {
-                    name: value for name, value in rollout.model.named_parameters() if _moves(policy, name)
-                }
-                _save_tensors(weights, temporary / "rollout.safetensors")
+            self._write(temporary, policy, moments, rollout)
             # Last, so that its presence means that all is there.
             write_json(temporary / "state.json", state)
             _sync(temporary)
@@ -126,6 +120,17 @@ class Checkpoints:
             ) from error
         self._prune(state)
         return target
+
+    def _write(
+        self, folder: Path, policy: Policy, moments: dict[str, Tensor], rollout: Policy | None
+    ) -> None:
+        save_model(policy, folder)
+        _save_tensors(moments, folder / "optimiser.safetensors")
+        if rollout is not None:
+            weights = {
+                name: value for name, value in rollout.model.named_parameters() if _moves(policy, name)
+            }
+            _save_tensors(weights, folder / "rollout.safetensors")
 
     def load(self, step: int) -> tuple[CheckpointState, dict[str, Tensor], dict[str, Tensor] | None]:
         """Return state, moments and, where it differs, the rollout policy's weights.

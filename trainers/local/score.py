@@ -55,6 +55,7 @@ class Scorer:
         judges: The judges.
 
     Attributes:
+        arguments: What another process makes the same scorer from: name, options, overlong, form.
         counts: Judged groups that fell back to the offline scorer, and context that was missing, by name.
     """
 
@@ -70,6 +71,7 @@ class Scorer:
         self.reward = rewards.get(name, {"format": form, **options}, overlong)
         self.exact = rewards.get("binary", {"format": form})
         self.form = formats.get(form)
+        self.arguments = (name, dict(options), overlong, form)
         self.needs = needs
         self.judges = judges
         self.counts: Counter[str] = Counter()

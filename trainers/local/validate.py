@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from planarena.rows import TrainingRow
@@ -57,7 +57,13 @@ def roll_out(
 
 
 def validate(
-    policy: Policy, prompts: Sequence[Prompt], config: RolloutConfig, scorer: Scorer, samples: int
+    policy: Policy,
+    prompts: Sequence[Prompt],
+    config: RolloutConfig,
+    scorer: Scorer,
+    samples: int,
+    *,
+    roll: Callable[..., Rollouts] = roll_out,
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Return validation metrics and a few outputs for people.
 
@@ -67,8 +73,9 @@ def validate(
         config: Lengths, weights.
         scorer: The reward, without judges: a term that needs one counts as neutral.
         samples: Outputs to return.
+        roll: What `roll_out` is, where the policy is elsewhere.
     """
-    found = roll_out(policy, prompts, config, scorer)
+    found = roll(policy, prompts, config, scorer)
     metrics = {
         "validation/success": mean(sample.success for sample in found.samples),
         "validation/reward": mean(sample.reward for sample in found.samples),

@@ -1,0 +1,155 @@
+"""What can be wrong with verl is one message that names the fix."""
+
+from __future__ import annotations
+
+import shutil
+from collections import namedtuple
+from importlib import import_module, metadata
+from importlib import util as imports
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planarena.errors import ConfigError, UserError
+from planarena.trainers.config import RolloutConfig, TrainConfig, UpdateConfig, complete
+from planarena.trainers.types import Step
+from planarena.trainers.verl import versions
+from planarena.trainers.verl.rows import Info, Kind, Row, deal, padding_row
+from planarena.trainers.verl.settings import forgets_weights, frozen_teacher, refuse_unknown
+
+# The package shows the function of the same name.
+launching = import_module("planarena.trainers.verl.launch")
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_another_release_of_verl_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "version", lambda _: "0.8.0")
+    with pytest.raises(UserError, match=r"verl 0\.8\.0 is installed") as caught:
+        versions.check_installed()
+    assert f"verl=={versions.VERL}" in str(caught.value)
+
+
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(_: str) -> str:
+        raise metadata.PackageNotFoundError("verl")
+
+    monkeypatch.setattr(versions, "version", absent)
+    with pytest.raises(UserError, match="verl is not installed"):
+        versions.check_installed()
+    monkeypatch.setattr(versions, "version", lambda _: versions.VERL)
+    found = imports.find_spec
+    monkeypatch.setattr(
+        versions, "find_spec", lambda name: None if name in ("zmq", "fastapi") else found(name)
+    )
+    with pytest.raises(UserError, match="verl needs fastapi, pyzmq"):
+        versions.check_installed()
+
+
+def test_too_little_shared_memory_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(launching, "_SHARED", str(tmp_path))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(64 << 20, 0, 64 << 20))
+    config = complete(TrainConfig(algorithm="grpo", engine="verl"))
+    with pytest.raises(UserError, match="64 MiB free") as caught:
+        launching.check_start(config)
+    assert "--shm-size" in str(caught.value)
+    # A cluster that runs already has its memory elsewhere.
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
+    launching.check_start(config)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            RuntimeError("EADDRINUSE: address already in use 0.0.0.0:29500"),
+            "a port that verl or Ray chose is in use",
+        ),
+        (ConnectionError("ray://nowhere"), "the Ray cluster does not answer"),
+        (RuntimeError("ActorDiedError: The actor died unexpectedly"), "a process of verl died"),
+        (RuntimeError("CUDA out of memory. Tried to allocate"), "out of memory"),
+        (ValueError("Trace\n\nwhat went wrong"), "verl failed: what went wrong"),
+    ],
+)
+def test_errors_name_what_to_do(error: Exception, said: str, tmp_path: Path) -> None:
+    told = str(launching.explain(error, tmp_path))
+    assert said in told
+    assert "fix: " in told
+    assert "\n\n" not in told
+
+
+def test_a_dead_process_names_the_checkpoint_to_go_on_from(tmp_path: Path) -> None:
+    step = tmp_path / "checkpoints" / "step_4"
+    step.mkdir(parents=True)
+    (step / "state.json").write_text("{}")
+
+    class ActorDiedError(Exception):
+        pass
+
+    assert str(step) in str(launching.explain(ActorDiedError("gone"), tmp_path))
+
+
+def test_unknown_keys_of_verl_name_the_nearest() -> None:
+    known = {"trainer": {"nnodes": 1}, "free": {}}
+    refuse_unknown({"trainer": {"nnodes": 2}, "free": {"any": 1}}, known, "verl")
+    with pytest.raises(ConfigError, match=r"verl\.trainer\.nnode") as caught:
+        refuse_unknown({"trainer": {"nnode": 2}}, known, "verl")
+    assert "write verl.trainer.nnodes" in str(caught.value)
+
+
+def test_a_rollout_that_forgets_its_weights_cannot_be_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
+    vllm: dict[str, Any] = {"actor_rollout_ref": {"rollout": {"name": "vllm"}}}
+    config = TrainConfig(algorithm="grpo", engine="verl", verl=vllm, update=UpdateConfig(sync_interval=2))
+    assert forgets_weights(config)
+    with pytest.raises(UserError, match="older ones"):
+        launching.check_start(complete(config))
+    kept = {"actor_rollout_ref": {"rollout": {"name": "vllm", "free_cache_engine": False}}}
+    assert not forgets_weights(TrainConfig(verl=kept))
+    assert not forgets_weights(TrainConfig())
+
+
+def test_the_teacher_of_opsd_is_frozen() -> None:
+    assert frozen_teacher(TrainConfig(algorithm="opsd"))
+    assert not frozen_teacher(TrainConfig(algorithm="gear"))
+    assert frozen_teacher(TrainConfig(algorithm="gear", rollout=RolloutConfig(teacher="start")))
+    assert not frozen_teacher(TrainConfig(algorithm="opsd", rollout=RolloutConfig(teacher="current")))
+
+
+def _rows(count: int) -> list[Row]:
+    return [
+        Row([1] * (3 + place), [2] * (1 + place % 4), [1] * (1 + place % 4), Kind.ROLLOUT)
+        for place in range(count)
+    ]
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_rows_divide_evenly_over_ranks_and_passes(ranks: int, pairs: bool) -> None:
+    rows = _rows(14)
+    dealt, size = deal(rows, ranks, budget=40, pairs=pairs)
+    assert len(dealt) % (ranks * size) == 0
+    real = [row for row in dealt if row.kind != Kind.PADDING]
+    assert sorted(map(id, real)) == sorted(map(id, rows))
+    unit = 2 if pairs else 1
+    assert size % unit == 0
+    for start in range(0, len(dealt), size):
+        part = dealt[start : start + size]
+        assert len(part) == unit or len(part) * max(row.length for row in part) <= 40
+    if pairs:
+        place = {id(row): number for number, row in enumerate(dealt)}
+        for left, right in zip(rows[::2], rows[1::2], strict=True):
+            assert place[id(right)] == place[id(left)] + 1
+    assert not any(padding_row(rows[0]).mask)
+
+
+def test_what_travels_with_a_batch_comes_back() -> None:
+    info = Info(
+        step=Step(step=3, total_steps=9, tokens=70, expert_tokens=4, horizon=16),
+        scalars={"mu": 0.25, "expert_entropy_threshold": float("inf")},
+        state={"adaptive_mu": 0.5},
+        rate=1e-6,
+        present=["advantages"],
+    )
+    assert Info.decode(info.encode()) == info

@@ -1,0 +1,320 @@
+"""`--engine verl`: checks, Ray, verl's trainer in this process, and errors that name what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from planarena.errors import PlanArenaError, UserError
+from planarena.trainers.config import TrainConfig
+from planarena.trainers.verl.versions import check_installed
+
+if TYPE_CHECKING:
+    from planarena.trainers.launch import TrainResult
+    from planarena.trainers.types import Needs
+    from planarena.trainers.verl.remote import RemotePolicy
+
+__all__ = ["check_start", "explain", "launch", "opened", "remote_policy"]
+
+_LEAST_SHARED = 1 << 30
+_SHARED = "/dev/shm"  # noqa: S108  (asked for its size, never written to)
+
+
+def launch(
+    config: TrainConfig,
+    *,
+    show: Callable[[int, int, dict[str, Any]], None] | None = None,
+    say: Callable[[str], None] | None = None,
+    fresh: bool = False,
+) -> TrainResult:
+    """Train on verl; a run that was interrupted goes on where its last checkpoint stands.
+
+    Args:
+        config: Complete.
+        show: Told (steps done, steps, metrics) after each step.
+        say: Told what else happens.
+        fresh: Throw an earlier run in the same folder away.
+
+    Raises:
+        UserError: Something that the caller can mend: a missing package, too little shared memory, a setting.
+        PlanArenaError: A process died, memory ran out, updates that are not finite.
+    """
+    check_installed()
+    from planarena.trainers.launch import build_algorithm, result_of
+    from planarena.trainers.local.run import RunFolder
+
+    algorithm = build_algorithm(config)
+    folder = RunFolder(config, fresh=fresh)
+    if not folder.finished:
+        tell = say or _ignore
+        policy = remote_policy(config, algorithm.needs, tell)
+        with opened(config, algorithm.needs, folder.path, tell) as trainer:
+            from planarena.trainers.verl.trainer import Session
+
+            trainer.train(
+                Session(
+                    config=config,
+                    algorithm=algorithm,
+                    folder=folder,
+                    policy=policy,
+                    show=show or _ignore,
+                    say=tell,
+                )
+            )
+    return result_of(folder, config)
+
+
+def remote_policy(config: TrainConfig, needs: Needs, say: Callable[[str], None]) -> RemotePolicy:
+    """Return tokenizer and context of the model that a run starts from; a tiny one is made first.
+
+    Raises:
+        UserError: The model cannot be used.
+    """
+    from planarena.trainers.local.model import load_chat, quiet_transformers
+    from planarena.trainers.local.start import start_path, start_policy
+    from planarena.trainers.verl.remote import RemotePolicy
+    from planarena.trainers.verl.settings import rollout_name
+    from planarena.trainers.verl.versions import ROLLOUT
+
+    if config.model.path == "tiny" or not config.model.path:
+        start_policy(config, needs, torch.device("cpu"), say)
+    from transformers import AutoConfig
+
+    path = start_path(config)
+    with quiet_transformers():
+        chat = load_chat(path)
+        text = AutoConfig.from_pretrained(path, trust_remote_code=False).get_text_config()
+    return RemotePolicy(
+        chat=chat,
+        context=int(getattr(text, "max_position_embeddings", 0) or 2**31),
+        device=torch.device("cpu"),
+        bfloat16=config.model.dtype == "bfloat16" or rollout_name(config) != ROLLOUT,
+    )
+
+
+@contextmanager
+def opened(config: TrainConfig, needs: Needs, root: Path, say: Callable[[str], None]) -> Iterator[Any]:
+    """Start Ray, workers and rollout servers, and give verl's trainer; everything is gone afterwards.
+
+    Args:
+        config: Complete.
+        needs: What the workers have to hold; every session of the trainer may need less.
+        root: The run's folder; what verl prints goes to `verl/driver.log` in it.
+        say: Told what takes time.
+
+    Raises:
+        UserError: As `launch`.
+        PlanArenaError: Likewise.
+    """
+    from planarena.trainers.local.start import start_path
+    from planarena.trainers.verl.settings import on_cpu
+
+    folder = (root / "verl").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    check_start(config)
+    model = start_path(config)
+    if Path(model).is_dir():
+        model = str(Path(model).resolve())
+    before = dict(os.environ)
+    environment = _environment(cpu=on_cpu(config))
+    os.environ.update(environment)
+    say("starting Ray, workers and rollout servers; this takes a minute")
+    try:
+        with (folder / "driver.log").open("a") as log, redirect_stdout(log):
+            from planarena.trainers.verl.settings import compose
+
+            settings = compose(config, needs, model, folder)
+            trainer = _start(settings, environment)
+            yield trainer
+    except PlanArenaError:
+        raise
+    except Exception as error:
+        raise explain(error, root) from error
+    finally:
+        _stop()
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _environment(*, cpu: bool) -> dict[str, str]:
+    found = {
+        "VERL_USE_EXTERNAL_MODULES": "planarena.trainers.verl.plugin",
+        "TRANSFER_QUEUE_ENABLE": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "TOKENIZERS_PARALLELISM": "false",
+        # Otherwise Ray says at every start that it will leave these variables alone in a later release.
+        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys([*_python_path(), *_source_path()])),
+    }
+    if cpu:
+        found["VERL_PLATFORM"] = "cpu"
+        found["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
+    return found
+
+
+def _python_path() -> list[str]:
+    return [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+
+
+def _source_path() -> list[str]:
+    """Return where planarena was imported from, so that verl's processes import the same."""
+    import planarena
+
+    place = Path(planarena.__file__).resolve().parent.parent
+    return [str(place)] if str(place) in [str(Path(part or ".").resolve()) for part in sys.path] else []
+
+
+def check_start(config: TrainConfig) -> None:
+    """Refuse what would fail minutes later, deep inside verl."""
+    from planarena.trainers.verl.settings import forgets_weights
+
+    own_cluster = not (config.verl.get("ray_kwargs", {}).get("ray_init", {}).get("address"))
+    own_cluster = own_cluster and not os.environ.get("RAY_ADDRESS")
+    if own_cluster and Path(_SHARED).is_dir():
+        free = shutil.disk_usage(_SHARED).free
+        if free < _LEAST_SHARED:
+            raise UserError(
+                f"{_SHARED} has {free >> 20} MiB free, and Ray keeps batches and weights there; it needs 1 GiB",
+                where="--engine verl",
+                fix="enlarge it (Docker: --shm-size=2g; else mount -o remount,size=4g /dev/shm), or use --engine local",
+            )
+    if (config.update.sync_interval or 1) > 1 and forgets_weights(config):
+        raise UserError(
+            "the rollout frees its weights while the policy trains, so it cannot keep older ones",
+            where="update.sync_interval",
+            fix="write update.sync_interval=1, or verl.actor_rollout_ref.rollout.free_cache_engine=false",
+        )
+
+
+def _start(settings: Any, environment: dict[str, str]) -> Any:
+    """Connect to Ray, open verl's queue, and build the trainer with all its processes."""
+    import ray
+    import transfer_queue
+    from omegaconf import OmegaConf, open_dict
+    from verl.trainer.constants_ppo import get_ppo_ray_runtime_env
+    from verl.trainer.ppo.v1 import AgentLoopManagerTQ, get_trainer_cls
+
+    from planarena.trainers.verl import trainer as _registers  # noqa: F401
+    from planarena.trainers.verl.plugin import check_registered
+
+    check_registered()
+    options: Any = OmegaConf.to_container(settings.ray_kwargs.ray_init, resolve=True)
+    runtime = get_ppo_ray_runtime_env(settings)
+    given = options.pop("runtime_env", None) or {}
+    runtime["env_vars"] = {**runtime["env_vars"], **environment, **(given.get("env_vars") or {})}
+    runtime |= {key: value for key, value in given.items() if key != "env_vars" and value is not None}
+    if options.get("address") or os.environ.get("RAY_ADDRESS"):
+        # A cluster that runs already has its own processors and devices.
+        options["num_cpus"] = options["num_gpus"] = None
+    ray.init(
+        runtime_env=runtime,
+        logging_level="ERROR",
+        **{key: value for key, value in options.items() if value is not None},
+    )
+    _check_resources(ray, settings)
+    with open_dict(settings):
+        settings.transfer_queue.enable = True
+    OmegaConf.resolve(settings)
+    transfer_queue.init(settings.transfer_queue)
+    trainer = get_trainer_cls(settings.trainer.v1.trainer_mode)(config=settings)
+    trainer.init()
+    trainer.fit(
+        AgentLoopManagerTQ.create(
+            config=settings,
+            llm_client=trainer.get_llm_client(),
+            teacher_client=None,
+            reward_loop_worker_handles=trainer.get_reward_handles(),
+        )
+    )
+    return trainer
+
+
+def _check_resources(ray: Any, settings: Any) -> None:
+    """Refuse more ranks than Ray has devices: verl would wait for them without a word."""
+    wanted = int(settings.trainer.n_gpus_per_node) * int(settings.trainer.nnodes)
+    there = int(ray.cluster_resources().get("GPU", 0))
+    if wanted > there:
+        raise UserError(
+            f"{wanted} ranks are asked for and Ray counts {there} devices on {len(ray.nodes())} nodes",
+            where="verl.trainer.n_gpus_per_node, verl.trainer.nnodes",
+            fix="ask for fewer, add nodes to the Ray cluster, or on CPU write verl.ray_kwargs.ray_init.num_gpus="
+            f"{wanted}",
+        )
+
+
+def _stop() -> None:
+    """End all processes; what fails on the way out hides no error."""
+    with suppress(Exception):
+        import transfer_queue
+
+        transfer_queue.close()
+    with suppress(Exception):
+        import ray
+
+        ray.shutdown()
+
+
+def explain(error: BaseException, root: Path) -> PlanArenaError:
+    """Return an error of Ray, verl or torch as one message with what to do.
+
+    Args:
+        error: What was raised.
+        root: The run's folder.
+    """
+    text = f"{type(error).__name__}: {error}"
+    low = text.lower()
+    last = _last_line(error)
+    checkpoint = _last_checkpoint(root)
+    if "eaddrinuse" in low or "address already in use" in low or "port is already" in low:
+        return PlanArenaError(
+            f"a port that verl or Ray chose is in use: {last}\n  fix: run the same command again, which chooses "
+            "others; where a port is set (MASTER_PORT, ray start --port, dashboard_port), choose a free one"
+        )
+    if (
+        isinstance(error, ConnectionError)
+        or "could not connect to" in low
+        or "failed to connect to gcs" in low
+    ):
+        return PlanArenaError(
+            f"the Ray cluster does not answer: {last}\n  fix: start it (ray start --head), or correct "
+            "RAY_ADDRESS or verl.ray_kwargs.ray_init.address; without either a cluster is started here"
+        )
+    died = ("ActorDiedError", "ActorUnavailableError", "RayActorError", "WorkerCrashedError", "NodeDiedError")
+    if type(error).__name__ in died or any(f"{name}:" in text for name in died):
+        return PlanArenaError(
+            f"a process of verl died: {last}\n  fix: run the same command again; it goes on from {checkpoint}. If it "
+            "dies again, memory is the usual reason: lower update.micro_batch_tokens or rollout.batch_size, and read "
+            "the newest file of Ray's logs (session_latest/logs in its temporary folder)"
+        )
+    if "outofmemoryerror" in low or "out of memory" in low:
+        return PlanArenaError(
+            f"out of memory: {last}\n  fix: lower update.micro_batch_tokens, rollout.batch_size or "
+            f"verl.actor_rollout_ref.rollout.gpu_memory_utilization; the last good checkpoint is {checkpoint}"
+        )
+    return PlanArenaError(
+        f"verl failed: {last}\n  fix: {root / 'verl' / 'driver.log'} and Ray's logs hold the whole story; the last "
+        f"good checkpoint is {checkpoint}"
+    )
+
+
+def _last_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # Ray puts the traceback of the other process first; what was raised there stands last.
+    return (lines[-1] if lines else type(error).__name__)[:400]
+
+
+def _last_checkpoint(root: Path) -> str:
+    from planarena.trainers.local.save import Checkpoints
+
+    return Checkpoints(root, 1).last_good()
+
+
+def _ignore(*_: Any) -> None:
+    """Show nothing."""

@@ -1,0 +1,221 @@
+"""From our configuration to verl's: the same batch sizes, lengths and rates, and what a caller sets besides."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from planarena.errors import ConfigError
+from planarena.trainers.config import TrainConfig
+from planarena.trainers.types import Needs
+from planarena.trainers.verl.versions import ROLLOUT
+
+__all__ = [
+    "compose",
+    "forgets_weights",
+    "frozen_teacher",
+    "on_cpu",
+    "refuse_unknown",
+    "rollout_name",
+    "wants_reference",
+]
+
+
+_LOOP = """- name: planarena
+  _target_: planarena.trainers.verl.agent_loop.Loop
+"""
+
+
+def on_cpu(config: TrainConfig) -> bool:
+    """Say whether a run computes on the CPU."""
+    if config.model.device == "auto":
+        import torch
+
+        return not torch.cuda.is_available()
+    return config.model.device == "cpu"
+
+
+def frozen_teacher(config: TrainConfig) -> bool:
+    """Say whether the teacher of GEAR, RLSD and OPSD is the policy as it was at the start."""
+    chosen = config.rollout.teacher
+    return chosen == "start" or (chosen == "auto" and config.algorithm == "opsd")
+
+
+def wants_reference(config: TrainConfig, needs: Needs) -> bool:
+    """Say whether verl has to hold the policy as it was at the start."""
+    teacher = needs.teacher_logp or needs.teacher_distribution
+    return needs.reference_policy or (teacher and frozen_teacher(config))
+
+
+def compose(config: TrainConfig, needs: Needs, model: str, folder: Path) -> Any:
+    """Return verl's whole configuration.
+
+    Args:
+        config: Complete; `config.verl` holds the caller's keys of verl.
+        needs: Of the algorithm.
+        model: Folder or name of the model that the run starts from.
+        folder: Where files for verl's processes go; every node has to see it.
+
+    Raises:
+        ConfigError: A key that verl does not have (the nearest is named).
+    """
+    import verl
+    from hydra import compose as compose_hydra
+    from hydra import initialize_config_dir
+    from omegaconf import OmegaConf, open_dict
+
+    defaults = Path(verl.__file__).parent / "trainer" / "config"
+    with initialize_config_dir(str(defaults), version_base=None):
+        whole = compose_hydra("ppo_trainer")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "agent_loop.yaml").write_text(_LOOP)
+    with open_dict(whole):
+        # Keys that verl reads without having them in its files.
+        whole.actor_rollout_ref.actor.fsdp_config.mixed_precision = {}
+        whole.actor_rollout_ref.ref.fsdp_config.mixed_precision = {}
+        whole.ray_kwargs.ray_init = OmegaConf.merge(_RAY, whole.ray_kwargs.ray_init)
+        whole.trainer.v1.planarena = {}
+    known = OmegaConf.to_container(whole, resolve=False)
+    refuse_unknown(config.verl, known, "verl")
+    with open_dict(whole):
+        whole.merge_with(OmegaConf.create(_ours(config, needs, model, folder)))
+        whole.merge_with(OmegaConf.create(dict(config.verl)))
+    return whole
+
+
+# What `ray.init` takes and verl's file does not list.
+_RAY: dict[str, Any] = {
+    "address": None,
+    "num_cpus": None,
+    "num_gpus": None,
+    "namespace": None,
+    "include_dashboard": False,
+    "object_store_memory": None,
+    "_temp_dir": None,
+    "log_to_driver": False,
+}
+
+
+def _ours(config: TrainConfig, needs: Needs, model: str, folder: Path) -> dict[str, Any]:
+    rollout, update = config.rollout, config.update
+    cpu = on_cpu(config)
+    half = config.model.dtype == "bfloat16"
+    param = "bf16" if half else "fp32"
+    flash = not cpu and find_spec("flash_attn") is not None
+    group, rows = int(rollout.group_size or 1), int(rollout.batch_size or 1)
+    fsdp = {
+        "strategy": "fsdp2",
+        "use_torch_compile": False,
+        "model_dtype": "fp32",
+        "mixed_precision": {"param_dtype": param, "reduce_dtype": "fp32", "buffer_dtype": "fp32"},
+    }
+    passes = {"log_prob_micro_batch_size_per_gpu": 1, "log_prob_use_dynamic_bsz": False}
+    lora = config.model.lora
+    adapters: dict[str, Any] = {}
+    if lora is not None:
+        targets = list(lora.targets) or "all-linear"
+        adapters = {"lora_rank": lora.rank, "lora_alpha": int(lora.alpha), "target_modules": targets}
+        adapters["lora"] = {"merge": True}
+    return {
+        "trainer": {
+            "device": "cpu" if cpu else "cuda",
+            "nnodes": 1,
+            "n_gpus_per_node": 1,
+            "logger": [],
+            "project_name": "planarena",
+            "experiment_name": Path(config.out).name,
+            "default_local_dir": str(folder),
+            # Checkpoints, validation and resuming are our loop's.
+            "resume_mode": "disable",
+            "save_freq": -1,
+            "test_freq": -1,
+            "val_before_train": False,
+            "v1": {"trainer_mode": "planarena"},
+        },
+        "algorithm": {"adv_estimator": "grpo"},
+        "data": {
+            "max_prompt_length": int(rollout.max_prompt_length or 1),
+            "max_response_length": int(rollout.max_response_length or 1),
+            "train_batch_size": rows,
+        },
+        "ray_kwargs": {"ray_init": {"num_gpus": 1 if cpu else None, "num_cpus": 8 if cpu else None}},
+        # Rewards are computed where the groups are whole: no process of verl's has to.
+        "reward": {"num_workers": 0},
+        "transfer_queue": {"backend": {"SimpleStorage": {"num_data_storage_units": 1 if cpu else 8}}},
+        "actor_rollout_ref": {
+            "model": {
+                "path": model,
+                "use_remove_padding": flash,
+                "enable_gradient_checkpointing": not cpu,
+                "override_config": {} if flash else {"attn_implementation": "sdpa"},
+                **adapters,
+            },
+            "actor": {
+                "strategy": "fsdp2",
+                "fsdp_config": fsdp,
+                "use_torch_compile": False,
+                "ppo_mini_batch_size": rows,
+                "ppo_micro_batch_size_per_gpu": 1,
+                # The one switch that makes verl load a reference; our losses add the term themselves.
+                "use_kl_loss": wants_reference(config, needs),
+                "checkpoint": {"save_contents": ["model", "optimizer", "extra", "hf_model"]},
+                "optim": {
+                    "lr": float(update.learning_rate or 0.0),
+                    "betas": list(update.adam_betas or (0.9, 0.999)),
+                    "weight_decay": update.weight_decay,
+                    "clip_grad": update.max_grad_norm,
+                    "optimizer": "MatrixDecayAdamW",
+                    "optimizer_impl": "planarena.trainers.verl.optimiser",
+                },
+            },
+            "ref": {"fsdp_config": fsdp, "use_torch_compile": False, **passes},
+            "rollout": {
+                "name": ROLLOUT,
+                "n": group,
+                "tensor_model_parallel_size": 1,
+                "temperature": float(rollout.temperature or 1.0),
+                "dtype": "bfloat16" if half else "float32",
+                "calculate_log_probs": True,
+                # The transformers rollout keeps its weights; vLLM and SGLang free theirs while the policy trains.
+                "free_cache_engine": forgets_weights(config),
+                "agent": {
+                    "num_workers": 1 if cpu else 8,
+                    "default_agent_loop": "planarena",
+                    "agent_loop_config_path": str((folder / "agent_loop.yaml").resolve()),
+                },
+                **passes,
+            },
+        },
+    }
+
+
+def forgets_weights(config: TrainConfig) -> bool:
+    """Say whether the rollout frees its weights while the policy trains, as vLLM and SGLang do."""
+    given: Any = config.verl
+    for key in ("actor_rollout_ref", "rollout", "free_cache_engine"):
+        given = given.get(key) if isinstance(given, Mapping) else None
+    return rollout_name(config) != ROLLOUT if given is None else bool(given)
+
+
+def rollout_name(config: TrainConfig) -> str:
+    """Return the rollout that a run uses: `planarena`, or one of verl's."""
+    found: Any = config.verl
+    for key in ("actor_rollout_ref", "rollout", "name"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return str(found or ROLLOUT)
+
+
+def refuse_unknown(given: Mapping[str, Any], known: Any, where: str) -> None:
+    """Refuse keys that verl's configuration does not have; below an empty mapping everything goes."""
+    if not isinstance(known, Mapping) or not known:
+        return
+    for key, value in given.items():
+        if key not in known:
+            near = difflib.get_close_matches(str(key), [str(one) for one in known], n=1, cutoff=0.4)
+            fix = f"write {where}.{near[0]}" if near else f"its keys are {', '.join(map(str, known))}"
+            raise ConfigError("verl has no such setting", where=f"{where}.{key}", fix=fix)
+        if isinstance(value, Mapping):
+            refuse_unknown(value, known[key], f"{where}.{key}")

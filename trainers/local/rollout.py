@@ -82,7 +82,7 @@ def sample_steps(
     demonstrations: bool = False,
     draw_hints: DrawHints | None = None,
     judge: bool = True,
-    sample: Generate = generate,
+    sample: Generate | None = None,
 ) -> Rollouts:
     """Sample a group for each prompt and score it.
 
@@ -103,7 +103,7 @@ def sample_steps(
     found = Rollouts(prompts=list(prompts))
     limit = int(config.max_response_length or 1)
     shown = [_hint(prompt, row, step, draw_hints) for row, prompt in enumerate(prompts)]
-    generated = sample(
+    generated = (sample or generate)(
         policy,
         [[*prompt.ids, *hint] for prompt, hint in zip(prompts, shown, strict=True)],
         repeats=repeats,

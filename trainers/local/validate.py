@@ -63,7 +63,7 @@ def validate(
     scorer: Scorer,
     samples: int,
     *,
-    roll: Callable[..., Rollouts] = roll_out,
+    roll: Callable[..., Rollouts] | None = None,
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Return validation metrics and a few outputs for people.
 
@@ -75,7 +75,7 @@ def validate(
         samples: Outputs to return.
         roll: What `roll_out` is, where the policy is elsewhere.
     """
-    found = roll(policy, prompts, config, scorer)
+    found = (roll or roll_out)(policy, prompts, config, scorer)
     metrics = {
         "validation/success": mean(sample.success for sample in found.samples),
         "validation/reward": mean(sample.reward for sample in found.samples),

@@ -123,28 +123,11 @@ class _Dialogue:
             self.close()
 
     def _make(self, tool: str, arguments: dict[str, Any], number: int) -> Made:
-        if tool in self.played.task.offered:
-            outcome = self._act(tool, arguments)
-        else:
-            # The world may have the tool all the same: a task can withhold it.
-            unknown = {"code": "unknown_tool", "message": f"There is no tool named {tool}."}
-            outcome = Outcome("schema_error", None, unknown)
+        outcome = self.opened.episode.attempt(tool, arguments, self.played.task.offered)
         made = Made(tool, arguments, outcome, number)
         self.opened.observed.append((tool, outcome))
         self.played.calls.append(made)
         return made
-
-    def _act(self, tool: str, arguments: dict[str, Any]) -> Outcome:
-        world = self.opened.world
-        mark = world.mark()
-        try:
-            return self.opened.episode.act(tool, arguments).outcome
-        except Exception as error:
-            # Whatever a model writes costs its own item alone, also where it meets a fault of an environment
-            # (a date of month 84 that the schema lets through).
-            world.rollback(mark)
-            words = {"code": "internal_error", "message": f"{tool} failed: {type(error).__name__}."}
-            return Outcome("tool_error", None, words)
 
     def _say(self, text: str, parsed: Parsed, outcomes: Sequence[Outcome]) -> None:
         """Append what was said and what came back, as the rows of training write it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from planarena.environments.state import Footprint
@@ -47,7 +47,7 @@ class Taken(NamedTuple):
 class Episode:
     """One pass through a backend from its present state, with the observations made so far.
 
-    Two ways to act: `act` makes any call (a policy's), `perform` makes a numbered step of a program
+    Three ways to act: `act` makes any call, `attempt` one that a policy wrote, `perform` a numbered step of a program
     whose arguments may come from the observations of earlier steps.
 
     Args:
@@ -70,6 +70,28 @@ class Episode:
         before = self.backend.digest()
         outcome = self.backend.call(tool, arguments)
         return Taken(tool, arguments, outcome, before, self.backend.digest())
+
+    def attempt(self, tool: str, arguments: dict[str, Any], offered: Collection[str]) -> Outcome:
+        """Make a call that a policy wrote; whatever it holds, it costs this episode alone.
+
+        A fault of an environment (a date of month 84 that its schema lets through) is a `tool_error` with code
+        `internal_error`, and the state is as before.
+
+        Args:
+            tool: Wire name.
+            arguments: Of the call.
+            offered: The tools on offer: the world may have others, which the task withholds.
+        """
+        if tool not in offered:
+            unknown = {"code": "unknown_tool", "message": f"There is no tool named {tool}."}
+            return Outcome("schema_error", None, unknown)
+        mark = self.backend.mark()
+        try:
+            return self.act(tool, arguments).outcome
+        except Exception as error:
+            self.backend.rollback(mark)
+            words = {"code": "internal_error", "message": f"{tool} failed: {type(error).__name__}."}
+            return Outcome("tool_error", None, words)
 
     def perform(self, step: int) -> Outcome:
         """Make a step of the program; a missing bound value is a `schema_error` with code `unbound`."""

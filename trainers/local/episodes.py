@@ -55,6 +55,11 @@ class Acting:
         """Note what the next decision is made in."""
         self.anchors.append(anchor_number(self.group, self.opened.world.digest(), self.seen))
 
+    @property
+    def offered(self) -> frozenset[str]:
+        """The names of the tools on offer: a task withholds others that its world has."""
+        return frozenset(tool["function"]["name"] for tool in self.row.tools)
+
 
 def sample_episodes(
     policy: Policy,
@@ -189,7 +194,7 @@ def act_out(
     outcomes: list[Outcome] = []
     if parsed.calls and not parsed.broken:
         for call in parsed.calls[:_MOST_CALLS]:
-            outcome = one.opened.episode.act(call.name, call.arguments).outcome
+            outcome = one.opened.episode.attempt(call.name, call.arguments, one.offered)
             one.opened.observed.append((call.name, outcome))
             outcomes.append(outcome)
             shown = outcome.result if outcome.status == "ok" else outcome.error

@@ -49,17 +49,18 @@ def rows(values: Sequence[tuple[str, int]], title: str, total: int | None = None
     most = max((number for _, number in values), default=0) or 1
     if total is None:
         total = sum(number for _, number in values)
-    room = _WIDTH - 92.0
+    counts = [f"{number} · {100 * number / total:.1f} %" if total else f"{number} · " for _, number in values]
+    # The longest label must find room beside the longest bar.
+    room = _WIDTH - max(92.0, 7.2 * max(map(len, counts), default=0) + 8)
     parts = []
-    for place, (name, number) in enumerate(values):
+    for place, ((name, number), count) in enumerate(zip(values, counts, strict=True)):
         y = place * line
         wide = max(room * number / most, 1.0)
-        share = f"{100 * number / total:.1f} %" if total else ""
         parts.append(
             f"<g><title>{escape_html(name)}</title>"
             f'<text class="row" x="0" y="{y + 13:.1f}">{escape_html(_shorten(name, _LONGEST_NAME))}</text>'
             f'<rect class="bar" x="0" y="{y + 18:.1f}" width="{wide:.1f}" height="10" rx="2"/>'
-            f'<text class="count" x="{wide + 6:.1f}" y="{y + 27:.1f}">{number} · {share}</text></g>'
+            f'<text class="count" x="{wide + 6:.1f}" y="{y + 27:.1f}">{count}</text></g>'
         )
     return _svg(_WIDTH, max(line * len(values), 1.0), title, parts)
 

@@ -395,12 +395,15 @@ class Family:
 
 
 def _typed(text: str, schema: Any) -> Any:
-    kinds = schema.get("type") if isinstance(schema, dict) else None
-    if kinds in {"integer", "number"}:
-        try:
-            return int(text)
-        except ValueError:
-            return float(text)
+    """Read a key of the path as its schema wants it: a number where that is allowed and it is one."""
+    stated = schema.get("type") if isinstance(schema, dict) else None
+    kinds = {stated} if isinstance(stated, str) else set(stated or ())
+    if "string" not in kinds and kinds & {"integer", "number"}:
+        for read in (int, float):
+            try:
+                return read(text)
+            except ValueError:
+                continue
     return text
 
 

@@ -32,7 +32,7 @@ def main() -> None:
     connection = Connection(descriptor)
     # A job makes millions of objects and hardly a cycle: most are gone again when one in so many is looked at.
     gc.freeze()
-    gc.set_threshold(200_000, 20, 100)
+    gc.set_threshold(100_000, 10, 2)
     try:
         root, config, keys = connection.recv()
         while (job := connection.recv()) is not None:

@@ -42,7 +42,16 @@ def draws_of(config: BuildConfig, chunk: int, assignment: Assignment) -> Iterato
     if assignment.source.startswith("openapi:"):
         units = open_source(assignment.source).units
         for unit in units[assignment.first : assignment.first + assignment.count]:
-            for tools in _tool_sets(config, unit):
+            try:
+                sets = _tool_sets(config, unit)
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:
+                # A description that nobody foresaw costs its group one scenario in quarantine, not the build.
+                yield Draw(number, config, _Failing(error))
+                number += 1
+                continue
+            for tools in sets:
                 yield _settled(config, number, _Drawing(config, assignment.source, unit, tools, number))
                 number += 1
         return
@@ -76,6 +85,16 @@ def _settled(config: BuildConfig, number: int, draw: Callable[[], Scenario]) -> 
     )
     composition = msgspec.structs.replace(config.composition, per_scenario=tasks, length_mix=mix)
     return Draw(number, msgspec.structs.replace(config, composition=composition), draw)
+
+
+class _Failing:
+    """A scenario whose group of operations could not be opened."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __call__(self) -> Scenario:
+        raise self.error
 
 
 class _Numbered:

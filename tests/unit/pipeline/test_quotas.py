@@ -121,3 +121,27 @@ def test_the_preset_holds_the_papers_numbers():
     assert config.trajectories / (sum(tasks) / len(tasks)) >= 7_941
     assert config.quotas.vendor_share < 0.1
     assert config.quotas.per_unit * 8 < MOST_NUMBERS
+
+
+def test_a_group_that_cannot_be_opened_costs_one_scenario_and_not_the_build(tmp_path, monkeypatch):
+    import planarena.pipeline.assigned as assigned
+    from planarena.environments.sources import open_source
+    from planarena.pipeline.execute import execute_chunk
+    from planarena.pipeline.quotas import Assignment
+
+    file = tmp_path / "api.json"
+    paths = {
+        f"/{name}": {"get": {"operationId": f"get_{name}", "responses": {"200": {"description": "ok"}}}}
+        for name in ("a", "b")
+    }
+    file.write_text(msgspec.json.encode({"openapi": "3.0.0", "info": {}, "paths": paths}).decode())
+
+    def fail(config, unit):
+        raise TypeError("a schema that nobody foresaw")
+
+    # No known description does this any more: the fault has to be made.
+    monkeypatch.setattr(assigned, "_tool_sets", fail)
+    source = f"openapi:{file}"
+    done = execute_chunk(CONFIG, 3, None, Assignment(source, 0, 8))
+    assert done.scenarios == ()
+    assert [entry.error for entry in done.quarantine] == ["TypeError"] * len(open_source(source).units)

@@ -196,7 +196,7 @@ class Browser:
 
     def run(self, script: str, *arguments: Any) -> Any:
         """Run a script in the page and return its result; `TEXT()` is what the page shows, in one line."""
-        whole = f"const TEXT = () => document.body.innerText.replace(/\\s+/g, ' ');\n{script}"
+        whole = f"const TEXT = () => (document.body?.innerText ?? '').replace(/\\s+/g, ' ');\n{script}"
         return self._post("/execute/sync", {"script": whole, "args": list(arguments)})
 
     def until(self, script: str, *arguments: Any, seconds: float = 30.0) -> Any:

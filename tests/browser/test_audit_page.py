@@ -32,7 +32,7 @@ HOSTILE = (
     "**bold** <b>tag</b> &lt;entity&gt; `code`",
 )
 FRAMES = """
-    return [...document.querySelectorAll('iframe')].map((one) => one.contentDocument && one.contentDocument.body.innerText).join('\\n')
+    return [...document.querySelectorAll('iframe')].map((one) => one.contentDocument?.body?.innerText).join('\\n')
 """
 
 

@@ -116,7 +116,8 @@ def test_client_libraries_log_no_secret(caplog: pytest.LogCaptureFixture) -> Non
         except ValueError:
             logging.getLogger("openai").exception("failed")
     assert "my-own-key" not in caplog.text
-    assert caplog.text.count(MASK) == 2
+    # LiteLLM strikes out what it takes for a key itself where another test has set its own filter up first.
+    assert caplog.text.count(MASK) + caplog.text.count("REDACTED") == 2
     guard_logs(Redactor())
 
 

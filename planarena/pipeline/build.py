@@ -379,14 +379,17 @@ class _Build:
 
     def _embed(self, pool: Pool) -> None:
         """Have the fragments of the report made: by the workers, for they are a tenth of the work."""
+        outdated = set((self.root / "work").glob("report-*/*.bin"))
         for chunk in range(self.next_chunk):
             done = self.ledger.finished(chunk)
             assert done is not None
             path = fragment_path(self.root, chunk, done.key)
-            if not path.is_file():
-                for old in path.parent.parent.glob(f"report-*/{chunk:05d}-*.bin"):
-                    old.unlink()
+            if path in outdated:
+                outdated.remove(path)
+            else:
                 pool.put(Job("embed", chunk, key=done.key))
+        for path in outdated:
+            path.unlink()
         for job, reply in pool.replies():
             # A damaged shard is found again, and told of, when the report is put together.
             if isinstance(reply, JobFailed) and reply.errno is not None:

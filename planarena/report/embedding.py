@@ -102,8 +102,9 @@ def _open(path: Path | None) -> FragmentFile | None:
 def _assemble(files: list[FragmentFile], sink: TextIO, most_characters: int, most_families: int) -> Embedded:
     total = sum(file.trajectories for file in files)
     taken = listed = families = kept = 0
-    for part in range(PARTS):
-        members = _members(files, part)
+    every = _stride(_members(files, 0), most_characters, most_families)
+    for part in range(PARTS if every == 1 else 1):
+        members = _members(files, part)[::every]
         families += sum(file.families_of(place) for file, place, _ in members)
         if kept and families > most_families:
             break
@@ -123,10 +124,20 @@ def _members(files: list[FragmentFile], part: int) -> list[tuple[FragmentFile, i
     """Return (file, part in it, number of its first family in the run) for a part of the page."""
     found, scenarios, families = [], 0, 0
     for file in files:
-        found.append((file, (part - scenarios) % PARTS, families))
+        place = (part - scenarios) % PARTS
+        if file.families_of(place):
+            found.append((file, place, families))
         scenarios += file.scenarios
         families += file.families
     return found
+
+
+def _stride(members: list[tuple[FragmentFile, int, int]], most_characters: int, most_families: int) -> int:
+    """Return 1 where the first part fits, or of how many shards one is taken from a run too large even for it."""
+    characters = sum(file.characters_of(place) for file, place, _ in members)
+    families = sum(file.families_of(place) for file, place, _ in members)
+    share = min(1.0, most_characters / max(1, characters), most_families / max(1, families))
+    return -(-len(members) // max(1, int(len(members) * share))) if members else 1
 
 
 def _elements(part: int, members: list[tuple[FragmentFile, int, int]]) -> Iterator[str]:

@@ -78,6 +78,10 @@ class FragmentFile:
         """Return the trajectories of a part."""
         return self._index[5 + 3 * part]
 
+    def characters_of(self, part: int) -> int:
+        """Return about how many characters of a page a part takes."""
+        return self._index[3 + 3 * part] * 4 // 3
+
     def read(self, part: int) -> FragmentPart:
         """Return a part."""
         start = _WIDTH + sum(self._index[3 + 3 * before] for before in range(part))

@@ -60,7 +60,6 @@ class MemoryWatch:
 
     def __init__(self, pid: int) -> None:
         self.peak = 0
-        self.parent_peak = 0
         self._pid = pid
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -70,7 +69,6 @@ class MemoryWatch:
         while not self._stop.wait(0.1):
             sizes = {pid: proportional_set_size(pid) for pid in family_of(self._pid)}
             self.peak = max(self.peak, sum(sizes.values()))
-            self.parent_peak = max(self.parent_peak, sizes.get(self._pid, 0))
 
     def close(self) -> None:
         """Stop sampling."""
@@ -103,11 +101,34 @@ def run_build(out: Path, trajectories: int, workers: int) -> dict[str, Any]:
         "gold_per_second": counts["gold"] / seconds,
         "cpu_seconds_per_1000": 1000 * cpu / counts["gold"],
         "peak_mib": watch.peak / 2**20,
-        "parent_mib": watch.parent_peak / 2**20,
         "shapes": counts["distinct_masked_shapes"],
         "contrastive": counts["contrastive"],
         "median_state_bytes": counts["state_bytes"] / counts["scenarios"],
     }
+
+
+_TRACED = """
+import sys, tempfile, tracemalloc
+import pandas, pyarrow.parquet  # what they take does not hang on the size
+import planarena
+from planarena.config import ExecutionConfig
+with tempfile.TemporaryDirectory() as folder:
+    config = planarena.BuildConfig(
+        out=folder + "/run", trajectories=int(sys.argv[1]), execution=ExecutionConfig(workers=2)
+    )
+    tracemalloc.start()
+    planarena.build(config)
+    print(tracemalloc.get_traced_memory()[1])
+"""
+
+
+def parent_heap(trajectories: int) -> int:
+    """Return the most that Python's allocator held in the parent of a build, in bytes.
+
+    Not the process's memory: what allocators keep for later wavers by megabytes from run to run.
+    """
+    command = [sys.executable, "-c", _TRACED, str(trajectories)]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
 
 
 def near_duplicate_rate(run: planarena.Run) -> float:
@@ -183,8 +204,9 @@ def main() -> None:
     )
     print(f"  CPU-seconds per 1,000    {whole['cpu_seconds_per_1000']:.2f}")
     print(f"  peak memory, all         {whole['peak_mib']:.0f} MiB   (half the size: {half['peak_mib']:.0f})")
-    grown = (whole["parent_mib"] - half["parent_mib"]) * 2**20 / (whole["gold"] - half["gold"])
-    print(f"  parent's growth          {grown:.0f} bytes a further trajectory")
+    few, many = 4000, 12000
+    grown = (parent_heap(many) - parent_heap(few)) / (many - few)
+    print(f"  parent's growth          {grown:.0f} bytes a further trajectory ({few} against {many})")
     print(f"  mean state               {whole['median_state_bytes'] / 1024:.1f} KiB")
     print(f"  distinct masked shapes   {whole['shapes']}")
     print(f"  near-duplicate queries   {100 * rate:.2f} %")

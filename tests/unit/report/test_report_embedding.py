@@ -19,7 +19,8 @@ from planarena.errors import RunError
 from planarena.export import JoinedTrajectory, join_trajectories
 from planarena.records import read_rows, write_shard
 from planarena.report import render_report, write_report
-from planarena.report.embedding import Embedded, embed_trajectories, prepare_fragment
+from planarena.report.embedding import Embedded, _assemble, embed_trajectories, prepare_fragment
+from planarena.report.fragment_files import FragmentFile
 from planarena.report.fragments import Deflate
 
 
@@ -165,6 +166,24 @@ def test_too_many_leave_an_even_sample_of_whole_scenarios_and_say_so(built_run: 
     assert f"All {whole.total} trajectories" in render_report(built_run)
     few, _ = _embed(built_run, most_families=20)
     assert few.parts < 16
+
+
+def test_a_run_too_large_even_for_one_part_shows_some_of_its_shards(built_run: Run, tmp_path: Path) -> None:
+    prepare_fragment(built_run, built_run.shards("trajectories")[0], tmp_path / "0.bin")
+    many = [FragmentFile(tmp_path / "0.bin")] * 160  # as shards of a run of thousands of scenarios
+    sink = StringIO()
+    whole = _assemble(many, sink, 10**9, 10**9)
+    assert (whole.parts, whole.listed) == (16, whole.total)
+    sink = StringIO()
+    some = _assemble(many, sink, 10**9, whole.total // 200)
+    shown = Blocks(some, sink.getvalue().splitlines(keepends=True)).families
+    assert some.parts == 1
+    assert whole.total // 400 < len(shown) <= whole.total // 200
+    # From all of it, not from its beginning: of few shards taken evenly the last stands beyond the middle.
+    assert max(listed[0] for _, listed in shown) > 0.5 * sum(file.families for file in many)
+    small = StringIO()
+    _assemble(many, small, len(sink.getvalue()) // 4, 10**9)
+    assert 0 < len(small.getvalue()) <= len(sink.getvalue()) // 2
 
 
 def test_prepared_fragments_and_a_streamed_page_give_the_same_bytes(built_run: Run, tmp_path: Path) -> None:

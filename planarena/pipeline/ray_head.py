@@ -1,4 +1,4 @@
-"""A Ray head of our own for one build: loopback, no dashboard, its own ports and folder, gone with its parent."""
+"""A Ray head of our own for one command: loopback, no dashboard, its own ports and folder, gone with its parent."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from planarena.errors import EnvironmentUnavailableError
 
-__all__ = ["RayHead"]
+__all__ = ["RayHead", "expect_tokens", "import_ray"]
 
 # At this very address every part of Ray listens to this machine alone.
 _LOOPBACK = "127.0.0.1"
 _GUARD = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(int(sys.argv[1]), signal.SIGKILL)"
 _START_SECONDS = 60.0
-# Chunks travel through the run directory; the object store carries jobs and replies of some kilobytes.
-_OBJECT_STORE = 100 << 20
+_TOKENS = {"RAY_AUTH_MODE": "token"}
 
 
 class RayHead:
@@ -33,27 +33,41 @@ class RayHead:
     process group, and Ray's workers follow their node. A build that is killed leaves no process behind.
 
     Args:
-        cpus: What the node offers.
+        cpus: What the node offers; None: what the machine has.
+        gpus: Likewise.
+        object_store: Bytes of shared memory; None: Ray's own share.
+        where: What an error names.
 
     Attributes:
         address: For `ray.init`.
         credentials: Variables by which a driver shows that it belongs to it; nobody else on the machine has them.
+            None in a program that imported Ray before, without `expect_tokens`.
         temporary: Its folder; short, for the paths of sockets are.
 
     Raises:
         EnvironmentUnavailableError: It does not come up.
     """
 
-    def __init__(self, cpus: int) -> None:
+    def __init__(
+        self,
+        cpus: int | None,
+        *,
+        gpus: int | None = None,
+        object_store: int | None = None,
+        where: str = "--engine ray",
+    ) -> None:
+        self.where = where
         self.temporary = Path(tempfile.mkdtemp(prefix="paray-"))
         port = _free_port()
-        self.credentials = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        self.credentials = dict(_TOKENS, RAY_AUTH_TOKEN=secrets.token_hex(32)) if _shows_tokens() else {}
         self.address = f"{_LOOPBACK}:{port}"
         command = [
             *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"),
             *(f"--node-ip-address={_LOOPBACK}", f"--port={port}", f"--temp-dir={self.temporary}"),
-            *("--include-dashboard=false", "--disable-usage-stats", f"--num-cpus={cpus}"),
-            *(f"--object-store-memory={_OBJECT_STORE}", "--include-log-monitor=false"),
+            *("--include-dashboard=false", "--disable-usage-stats", "--include-log-monitor=false"),
+            *([] if cpus is None else [f"--num-cpus={cpus}"]),
+            *([] if gpus is None else [f"--num-gpus={gpus}"]),
+            *([] if object_store is None else [f"--object-store-memory={object_store}"]),
             # Their usual numbers belong to whoever else runs Ray here.
             *(f"--ray-client-server-port={_free_port()}", f"--dashboard-agent-listen-port={_free_port()}"),
         ]
@@ -97,11 +111,18 @@ class RayHead:
                 with contextlib.suppress(OSError), socket.create_connection((_LOOPBACK, port), 1):
                     return
             time.sleep(0.1)
-        said = log.read_text(errors="replace").strip().splitlines()[-3:]
+        text = log.read_text(errors="replace").strip()
+        said = text.splitlines()[-3:]
+        if "address already in use" in text.lower() or f"specified port is {port}" in text:
+            raise EnvironmentUnavailableError(
+                f"port {port}, free a moment ago, is in use",
+                where=self.where,
+                fix="run the same command again: it takes other ports",
+            )
         raise EnvironmentUnavailableError(
             f"Ray did not start: {' '.join(said)[-400:]}",
-            where="--engine ray",
-            fix="try again, or leave --engine out: the local runner gives the same bytes",
+            where=self.where,
+            fix="try again, or leave --engine out: one process does the same",
         )
 
     @property
@@ -124,6 +145,41 @@ class RayHead:
         self._guard.kill()
         self._guard.communicate()
         shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def expect_tokens() -> None:
+    """Let Ray show tokens; to be said before it is imported, when it decides for the life of a process."""
+    os.environ.update(_TOKENS)
+
+
+def _shows_tokens() -> bool:
+    if "ray._raylet" not in sys.modules:
+        return True
+    from ray._raylet import AuthenticationMode, get_authentication_mode  # type: ignore[attr-defined]
+
+    return bool(get_authentication_mode() == AuthenticationMode.TOKEN)
+
+
+def import_ray(head: RayHead | None) -> Any:
+    """Import Ray.
+
+    With a head of our own it gets that head's token, and is kept from replacing 127.0.0.1 by an address that others
+    can reach; it may have been imported, and have read other variables, before.
+
+    Args:
+        head: Of our own; None for a cluster of others.
+    """
+    if head is not None:
+        os.environ.update(head.credentials, RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0")
+    import ray
+
+    if head is not None:
+        from ray._private import ray_constants
+        from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]
+
+        ray_constants.ENABLE_RAY_CLUSTER = False
+        AuthenticationTokenLoader.instance().reset_cache()
+    return ray
 
 
 def _free_port() -> int:

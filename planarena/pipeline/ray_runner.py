@@ -19,31 +19,14 @@ from planarena.config import BuildConfig
 from planarena.errors import EnvironmentUnavailableError, PlanArenaError
 from planarena.pipeline.jobs import Job, PhaseKeys
 from planarena.pipeline.pool import MOST_DEATHS, Pool, Reply, answer
-from planarena.pipeline.ray_head import RayHead
+from planarena.pipeline.ray_head import RayHead, import_ray
 
 __all__ = ["RayPool"]
 
 # How often it is looked whether the head still lives.
 _LOOK_SECONDS = 2.0
-
-
-def _import_ray(head: RayHead | None) -> Any:
-    """Import Ray.
-
-    With a head of our own it gets that head's token, and is kept from replacing 127.0.0.1 by an address that others
-    can reach; it may have been imported, and have read other variables, before.
-    """
-    if head is not None:
-        os.environ.update(head.credentials, RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0")
-    import ray
-
-    if head is not None:
-        from ray._private import ray_constants
-        from ray._raylet import AuthenticationTokenLoader  # type: ignore[attr-defined]
-
-        ray_constants.ENABLE_RAY_CLUSTER = False
-        AuthenticationTokenLoader.instance().reset_cache()
-    return ray
+# Chunks travel through the run directory; the object store carries jobs and replies of some kilobytes.
+_OBJECT_STORE = 100 << 20
 
 
 class _ChunkWorker:
@@ -83,8 +66,8 @@ class RayPool(Pool):
             raise EnvironmentUnavailableError(
                 "Ray is not installed", where="--engine ray", fix="pip install 'planarena[ray]'"
             )
-        self._head = None if address else RayHead(workers)
-        self._ray = ray = _import_ray(self._head)
+        self._head = None if address else RayHead(workers, object_store=_OBJECT_STORE)
+        self._ray = ray = import_ray(self._head)
         self._actors: dict[Any, Job | None] = {}
         self._calls: dict[Any, Any] = {}
         try:

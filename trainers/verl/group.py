@@ -52,12 +52,13 @@ class RayWorkers:
     Args:
         actor: The worker group of the policy.
         reference: That of the frozen start, or None.
+        adapters: Adapters are trained, and the reference is the policy without them.
         budget: Padded tokens of a pass.
         dynamic: Leave the size of passes to verl (it counts tokens without padding).
     """
 
-    def __init__(self, actor: Any, reference: Any, *, budget: int, dynamic: bool) -> None:
-        self.actor, self.reference = actor, reference
+    def __init__(self, actor: Any, reference: Any, *, adapters: bool, budget: int, dynamic: bool) -> None:
+        self.actor, self.reference, self.adapters = actor, reference, adapters
         self.budget, self.dynamic = budget, dynamic
         mapping = actor._query_dispatch_info("actor")
         self.ranks = max(mapping) + 1
@@ -94,13 +95,12 @@ class RayWorkers:
             "distillation_use_topk": False,
             **self._passes(size),
         }
-        if reference and self.reference is self.actor:
-            # Adapters beside a frozen base: the base is the reference.
+        if reference and self.adapters:
             extra["no_lora_adapter"] = True
         meta = self._put(dealt, extra)
         fields = ["log_probs", *(["entropy"] if entropy else [])]
         try:
-            if reference and self.reference is not self.actor:
+            if reference and not self.adapters:
                 self.reference.compute_ref_log_prob(meta)
             else:
                 self.actor.compute_log_prob(meta)

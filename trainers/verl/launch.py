@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from planarena.errors import PlanArenaError, UserError
+from planarena.pipeline.ray_head import RayHead, expect_tokens, import_ray
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.verl.versions import check_installed
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["check_start", "explain", "launch", "opened", "remote_policy"]
 
 _LEAST_SHARED = 1 << 30
+# Where in the run's `verl/` the logs of Ray's processes are kept after a failure.
+_LOGS = "ray"
 _SHARED = "/dev/shm"  # noqa: S108  (asked for its size, never written to)
 
 
@@ -125,22 +129,34 @@ def opened(config: TrainConfig, needs: Needs, root: Path, say: Callable[[str], N
     before = dict(os.environ)
     environment = _environment(cpu=on_cpu(config))
     os.environ.update(environment)
+    if not _address(config.verl.get("ray_kwargs", {}).get("ray_init", {})):
+        expect_tokens()
     say("starting Ray, workers and rollout servers; this takes a minute")
+    head: list[RayHead] = []
     try:
-        with (folder / "driver.log").open("a") as log, redirect_stdout(log):
+        with (folder / "driver.log").open("a") as log, redirect_stdout(log), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             from planarena.trainers.verl.settings import compose
 
             settings = compose(config, needs, model, folder)
-            trainer = _start(settings, environment)
-            yield trainer
-    except PlanArenaError:
-        raise
-    except Exception as error:
+            yield _start(settings, environment, head)
+    except BaseException as error:
+        _keep_logs(head, folder)
+        if isinstance(error, PlanArenaError) or not isinstance(error, Exception):
+            raise
         raise explain(error, root) from error
     finally:
-        _stop()
+        _stop(head)
         os.environ.clear()
         os.environ.update(before)
+
+
+def _keep_logs(head: list[RayHead], folder: Path) -> None:
+    """Copy what Ray's processes wrote: their folder goes with them."""
+    for one in head:
+        with suppress(OSError, shutil.Error):
+            logs = one.temporary / "session_latest" / "logs"
+            shutil.copytree(logs, folder / _LOGS, dirs_exist_ok=True, ignore_dangling_symlinks=True)
 
 
 def _environment(*, cpu: bool) -> dict[str, str]:
@@ -149,6 +165,9 @@ def _environment(*, cpu: bool) -> dict[str, str]:
         "TRANSFER_QUEUE_ENABLE": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
         "TOKENIZERS_PARALLELISM": "false",
+        # What they say at lower levels is for their authors.
+        "TQ_LOGGING_LEVEL": os.environ.get("TQ_LOGGING_LEVEL", "ERROR"),
+        "VERL_LOGGING_LEVEL": os.environ.get("VERL_LOGGING_LEVEL", "ERROR"),
         # Otherwise Ray says at every start that it will leave these variables alone in a later release.
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         "PYTHONPATH": os.pathsep.join(dict.fromkeys([*_python_path(), *_source_path()])),
@@ -175,9 +194,7 @@ def check_start(config: TrainConfig) -> None:
     """Refuse what would fail minutes later, deep inside verl."""
     from planarena.trainers.verl.settings import forgets_weights
 
-    own_cluster = not (config.verl.get("ray_kwargs", {}).get("ray_init", {}).get("address"))
-    own_cluster = own_cluster and not os.environ.get("RAY_ADDRESS")
-    if own_cluster and Path(_SHARED).is_dir():
+    if not _address(config.verl.get("ray_kwargs", {}).get("ray_init", {})) and Path(_SHARED).is_dir():
         free = shutil.disk_usage(_SHARED).free
         if free < _LEAST_SHARED:
             raise UserError(
@@ -193,31 +210,43 @@ def check_start(config: TrainConfig) -> None:
         )
 
 
-def _start(settings: Any, environment: dict[str, str]) -> Any:
+def _address(options: Mapping[str, Any]) -> str:
+    """Return the address of a cluster that runs already; "" where one is started here."""
+    return str(options.get("address") or os.environ.get("RAY_ADDRESS") or "")
+
+
+def _connect(settings: Any, environment: dict[str, str], heads: list[RayHead]) -> Any:
+    """Return Ray, connected to a cluster that runs, or to one of our own that ends with this process."""
+    from omegaconf import OmegaConf
+    from verl.trainer.constants_ppo import get_ppo_ray_runtime_env
+
+    options: Any = OmegaConf.to_container(settings.ray_kwargs.ray_init, resolve=True)
+    runtime = get_ppo_ray_runtime_env(settings)
+    given = options.pop("runtime_env", None) or {}
+    runtime["env_vars"] = {**runtime["env_vars"], **environment, **(given.get("env_vars") or {})}
+    runtime |= {key: value for key, value in given.items() if key != "env_vars" and value is not None}
+    sizes = [options.pop(name) for name in ("num_cpus", "num_gpus", "object_store_memory")]
+    address = _address(options)
+    if not address:
+        heads.append(RayHead(sizes[0], gpus=sizes[1], object_store=sizes[2], where="--engine verl"))
+        address = heads[0].address
+    ray = import_ray(heads[0] if heads else None)
+    options |= {"address": address, "runtime_env": runtime, "logging_level": "ERROR"}
+    ray.init(**{key: value for key, value in options.items() if value is not None})
+    return ray
+
+
+def _start(settings: Any, environment: dict[str, str], heads: list[RayHead]) -> Any:
     """Connect to Ray, open verl's queue, and build the trainer with all its processes."""
-    import ray
     import transfer_queue
     from omegaconf import OmegaConf, open_dict
-    from verl.trainer.constants_ppo import get_ppo_ray_runtime_env
     from verl.trainer.ppo.v1 import AgentLoopManagerTQ, get_trainer_cls
 
     from planarena.trainers.verl import trainer as _registers  # noqa: F401
     from planarena.trainers.verl.plugin import check_registered
 
     check_registered()
-    options: Any = OmegaConf.to_container(settings.ray_kwargs.ray_init, resolve=True)
-    runtime = get_ppo_ray_runtime_env(settings)
-    given = options.pop("runtime_env", None) or {}
-    runtime["env_vars"] = {**runtime["env_vars"], **environment, **(given.get("env_vars") or {})}
-    runtime |= {key: value for key, value in given.items() if key != "env_vars" and value is not None}
-    if options.get("address") or os.environ.get("RAY_ADDRESS"):
-        # A cluster that runs already has its own processors and devices.
-        options["num_cpus"] = options["num_gpus"] = None
-    ray.init(
-        runtime_env=runtime,
-        logging_level="ERROR",
-        **{key: value for key, value in options.items() if value is not None},
-    )
+    ray = _connect(settings, environment, heads)
     _check_resources(ray, settings)
     with open_dict(settings):
         settings.transfer_queue.enable = True
@@ -249,7 +278,7 @@ def _check_resources(ray: Any, settings: Any) -> None:
         )
 
 
-def _stop() -> None:
+def _stop(heads: list[RayHead]) -> None:
     """End all processes; what fails on the way out hides no error."""
     with suppress(Exception):
         import transfer_queue
@@ -259,6 +288,8 @@ def _stop() -> None:
         import ray
 
         ray.shutdown()
+    for one in heads:
+        one.close()
 
 
 def explain(error: BaseException, root: Path) -> PlanArenaError:
@@ -290,8 +321,8 @@ def explain(error: BaseException, root: Path) -> PlanArenaError:
     if type(error).__name__ in died or any(f"{name}:" in text for name in died):
         return PlanArenaError(
             f"a process of verl died: {last}\n  fix: run the same command again; it goes on from {checkpoint}. If it "
-            "dies again, memory is the usual reason: lower update.micro_batch_tokens or rollout.batch_size, and read "
-            "the newest file of Ray's logs (session_latest/logs in its temporary folder)"
+            "dies again, memory is the usual reason: lower update.micro_batch_tokens or rollout.batch_size; the newest "
+            f"file in {_logs(root)} may say more"
         )
     if "outofmemoryerror" in low or "out of memory" in low:
         return PlanArenaError(
@@ -299,9 +330,14 @@ def explain(error: BaseException, root: Path) -> PlanArenaError:
             f"verl.actor_rollout_ref.rollout.gpu_memory_utilization; the last good checkpoint is {checkpoint}"
         )
     return PlanArenaError(
-        f"verl failed: {last}\n  fix: {root / 'verl' / 'driver.log'} and Ray's logs hold the whole story; the last "
-        f"good checkpoint is {checkpoint}"
+        f"verl failed: {last}\n  fix: {root / 'verl' / 'driver.log'} and {_logs(root)} hold the whole story; the "
+        f"last good checkpoint is {checkpoint}"
     )
+
+
+def _logs(root: Path) -> str:
+    kept = root / "verl" / _LOGS
+    return str(kept) if kept.is_dir() else "session_latest/logs of Ray's temporary folder"
 
 
 def _last_line(error: BaseException) -> str:

@@ -53,7 +53,7 @@ class FastReplay(ReplayBuffer):  # type: ignore[misc]  # verl is untyped
                 raise PlanArenaError(
                     f"sampling failed for {len(self.failure_keys[partition_id])} of {batch_size} prompts at step "
                     f"{global_steps}\n  fix: read the first error of an AgentLoopWorker in Ray's logs "
-                    "(session_latest/logs in its temporary folder); where the rollout ran out of memory, lower "
+                    "(verl/ray in the run's folder); where the rollout ran out of memory, lower "
                     "rollout.batch_size or rollout.max_response_length"
                 )
             finished = self.finished_keys[partition_id]

@@ -92,9 +92,7 @@ _RAY: dict[str, Any] = {
     "num_cpus": None,
     "num_gpus": None,
     "namespace": None,
-    "include_dashboard": False,
     "object_store_memory": None,
-    "_temp_dir": None,
     "log_to_driver": False,
 }
 

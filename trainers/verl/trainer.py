@@ -56,6 +56,8 @@ class Trainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         config: verl's configuration.
     """
 
+    _sessions = 0
+
     def _build_replay_buffer(self) -> Any:
         sampler = self.config.trainer.v1.sampler
         return FastReplay(
@@ -93,11 +95,15 @@ class Trainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
         """Run one session to its end and return what run.json says."""
         config, algorithm = session.config, session.algorithm
         rollout = self.config.actor_rollout_ref.rollout
+        if self._sessions:
+            self.actor_rollout_wg.start_over()
+        self._sessions += 1
         loss = PolicyLoss(algorithm.config)
         self.actor_rollout_wg.set_loss_fn(loss, frozen_teacher(config))
         workers = RayWorkers(
             self.actor_rollout_wg,
             getattr(self, "ref_policy_wg", None),
+            adapters=bool(self.ref_in_actor),
             budget=config.update.micro_batch_tokens,
             dynamic=bool(self.config.actor_rollout_ref.actor.use_dynamic_bsz),
         )

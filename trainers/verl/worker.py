@@ -65,6 +65,11 @@ class PolicyWorker(ActorRolloutRefWorker):  # type: ignore[misc]  # verl is unty
             loss_fn.teacher = Distributions((self.ref if frozen_teacher else self.actor).engine)
         self.actor.set_loss_fn(loss_fn=loss_fn)
 
+    @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
+    def start_over(self) -> None:
+        """Forget what was learned: the policy and its optimiser become what they were at the start."""
+        self.actor.reset()
+
     @register(dispatch_mode=make_nd_compute_dataproto_dispatch_fn(mesh_name="actor"))  # type: ignore[untyped-decorator]
     def compute_reverse_kl(self, data: Any) -> Any:
         """Return KL(policy || teacher) at each response token; the teacher reads `teacher_ids`."""

@@ -27,8 +27,8 @@ _REGIMES = {
     "the papers. The claim is that each algorithm raises its start. It carries no ranking.",
     "scarce": "Few demonstrations, most of them of one errand, are all the supervision there is. Practised tasks have an "
     "environment and no gold: the reward is the goal predicate. The controls can use the demonstrations alone.",
-    "repair": "The start is taught from demonstrations of which most are faulty: they stop early or leave a call out. Audited gold "
-    "of a few tasks is practised. This regime is made so that there is something to repair, and is said to be.",
+    "repair": "An able model (the row able) is taught further from demonstrations of which most of several calls are faulty: "
+    "they stop early or leave a call out. That is the start; audited gold of a few tasks is practised. This regime is made so that there is something to repair, and is said to be.",
 }
 
 

@@ -35,11 +35,13 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         demonstrations: Tasks with demonstrations that the start of `gold` and of `repair` is taught from.
         scarce_demonstrations: Those of `scarce`: three of four are of one errand, parts of the tasks to come, one of two.
         tasks: Tasks that are practised, the same in every regime; passed over several times.
-        start_steps: Supervised steps of each start by regime.
+        start_steps: Supervised steps of each start by regime; those of `repair` are clean, its faulty ones follow.
         start_rows: Rows of one such step.
         start_rate: Their learning rate.
         ceiling_steps: Supervised steps on all clean gold.
-        fault_share: Share of the demonstrations of `repair` that are faulty.
+        fault_share: Share of the demonstrations of several calls that are faulty in the second part of `repair`'s start.
+        fault_steps: Supervised steps of that second part.
+        fault_rate: Their learning rate.
         batches: Rollout batches of a training.
         prompts: Prompts of a batch.
         group: Rollouts per prompt.
@@ -73,6 +75,8 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     start_rate: float = 1e-3
     ceiling_steps: int = 1600
     fault_share: float = 0.6
+    fault_steps: int = 80
+    fault_rate: float = 5e-4
     batches: int = 20
     prompts: int = 8
     group: int = 8
@@ -122,6 +126,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "tasks": 256,
         "start_steps": {"gold": 2000, "scarce": 1200, "repair": 3000},
         "start_rows": 32,
+        "fault_steps": 160,
         "ceiling_steps": 6000,
         "batches": 100,
         "prompts": 32,
@@ -136,7 +141,8 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: Of its folder, as `repair/grpo/1`.
-        kind: `start` and `ceiling` are taught once; `train` starts from the start of its regime.
+        kind: `start` and `ceiling` are taught once; `train` starts from the start of its regime. The start of `repair`
+            goes on from `repair/able`, which has seen no fault yet.
         regime: Empty for the ceiling.
         method: An algorithm, a control, or a variant of an ablation.
         seed: Of the training.
@@ -163,7 +169,17 @@ def units_of(config: StudyConfig) -> list[Unit]:
 def _units(config: StudyConfig) -> Iterator[Unit]:
     regimes = ("gold",) if config.ablation else config.regimes
     for regime in regimes:
-        yield Unit(name=f"{regime}/start", kind="start", regime=regime, method="start", seed=config.seed)
+        able = f"{regime}/able" if regime == "repair" else ""
+        if able:
+            yield Unit(name=able, kind="start", regime=regime, method="able", seed=config.seed)
+        yield Unit(
+            name=f"{regime}/start",
+            kind="start",
+            regime=regime,
+            method="start",
+            seed=config.seed,
+            needs=able,
+        )
     yield Unit(name="ceiling", kind="ceiling", method="ceiling", seed=config.seed)
     for seed in range(config.seeds):
         for regime in regimes:

@@ -101,15 +101,18 @@ def gather(config: StudyConfig, units: Sequence[Unit], sets: dict[str, Any]) -> 
                 [
                     results[unit.name]
                     for unit in units
-                    if unit.regime == regime and unit.method == method and unit.needs
+                    if unit.regime == regime and unit.method == method and unit.kind == "train"
                 ]
             )
             for method in methods_of(config)
         }
-        scores["regimes"][regime] = _regime(start, ceiling, sides)
+        able = results.get(f"{regime}/able")
+        scores["regimes"][regime] = _regime(start, ceiling, sides, _Side([able]) if able else None)
     if config.ablation:
         sides = {
-            method: _Side([results[unit.name] for unit in units if unit.method == method and unit.needs])
+            method: _Side(
+                [results[unit.name] for unit in units if unit.method == method and unit.kind == "train"]
+            )
             for method in methods_of(config)
         }
         scores["ablation"] = _ablation(config.ablation, sides)
@@ -118,9 +121,13 @@ def gather(config: StudyConfig, units: Sequence[Unit], sets: dict[str, Any]) -> 
     return scores
 
 
-def _regime(start: _Side, ceiling: _Side, sides: dict[str, _Side]) -> dict[str, Any]:
+def _regime(
+    start: _Side, ceiling: _Side, sides: dict[str, _Side], able: _Side | None = None
+) -> dict[str, Any]:
     controls = {name: sides[name] for name in CONTROLS if name in sides}
     rows = {"start": _row(start, start, controls)}
+    if able:
+        rows = {"able": _row(able, start, {}), **rows}
     for method, side in sides.items():
         rows[method] = _row(side, start, {} if method in controls else controls)
     rows["ceiling"] = _row(ceiling, start, controls)
@@ -211,7 +218,7 @@ def _findings(regimes: dict[str, Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for regime, part in regimes.items():
         for method, row in part["rows"].items():
-            if method in ("start", "ceiling", *CONTROLS):
+            if method in ("able", "start", "ceiling", *CONTROLS):
                 continue
             if "rise" in row:
                 found.append(

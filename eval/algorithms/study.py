@@ -88,9 +88,10 @@ def _run_units(config: StudyConfig, units: list[Unit], tell: Progress) -> None:
     done = {unit.name for unit in units} - {unit.name for unit in left}
     if not left:
         return
-    # The longest first: a ceiling that starts last keeps one process waiting for it.
+    # Starts and ceiling first, the longest first: a ceiling that starts last keeps one process waiting for it. Then
+    # training by training, so that a study that is stopped has whole rounds of seeds.
     cost = {unit.name: _cost(config, unit) for unit in left}
-    left.sort(key=lambda unit: (bool(unit.needs), -cost[unit.name]))
+    left.sort(key=lambda unit: (unit.kind == "train", bool(unit.needs), unit.seed, -cost[unit.name]))
     total = sum(cost.values())
     started, spent = time.perf_counter(), 0.0
 
@@ -169,7 +170,8 @@ def _cost(config: StudyConfig, unit: Unit) -> float:
     # Greedy and sampled, two sets, three to four replies an episode.
     playing = 2 * 2 * config.test * 3.5 * _SECONDS_PER_REPLY
     rows = {
-        "start": config.start_steps.get(unit.regime, 0) * config.start_rows,
+        "start": (config.fault_steps if unit.needs else config.start_steps.get(unit.regime, 0))
+        * config.start_rows,
         "ceiling": config.ceiling_steps * config.start_rows,
         "train": config.steps * config.expert_rows,
     }[unit.kind]

@@ -32,7 +32,7 @@ __all__ = ["data_config", "do_unit", "rollout_config", "training_config"]
 
 _FORMAT, _TEMPLATE = "planarena", "short"
 _PROMPT, _REPLY, _EPISODE, _TURNS = 384, 96, 288, 9
-_DEMONSTRATIONS = {"gold": "clean", "scarce": "parts", "repair": "faulty"}
+_DEMONSTRATIONS = {"gold": "clean", "scarce": "parts", "repair": "clean"}
 
 
 def data_config(
@@ -75,12 +75,15 @@ def training_config(config: StudyConfig, unit: Unit) -> TrainConfig:
     if unit.kind == "train" and unit.method not in ("sft-steps", "sft-compute"):
         return _practice(config, unit)
     taught = {"start": _DEMONSTRATIONS.get(unit.regime, ""), "ceiling": "all"}.get(unit.kind, "")
+    spoiling = unit.kind == "start" and bool(unit.needs)
+    if spoiling:
+        taught = "faulty"
     if unit.kind == "train":
         # The controls see what the algorithms may see: gold of the practised tasks, or the demonstrations alone.
         taught = "parts" if unit.regime == "scarce" else "tasks"
     first = unit.kind != "train"
     steps = {
-        "start": config.start_steps.get(unit.regime, 0),
+        "start": config.fault_steps if spoiling else config.start_steps.get(unit.regime, 0),
         "ceiling": config.ceiling_steps,
         "train": config.steps
         * (config.compute_ratio.get(unit.regime, 1) if unit.method == "sft-compute" else 1),
@@ -95,7 +98,7 @@ def training_config(config: StudyConfig, unit: Unit) -> TrainConfig:
         data=data_config(config, taught, mode="steps"),
         rollout=rollout_config(config, episodes=False),
         update=UpdateConfig(
-            learning_rate=config.start_rate if first else config.rate,
+            learning_rate=config.fault_rate if spoiling else config.start_rate if first else config.rate,
             schedule="cosine" if first else "constant",
             warmup=min(40, steps // 4) if first else 0,
             adam_betas=(0.9, 0.999),

@@ -16,6 +16,7 @@ SETTINGS = {
     "scarce_demonstrations": 12,
     "tasks": 6,
     "start_steps": "{gold: 3, scarce: 3, repair: 3}",
+    "fault_steps": 2,
     "ceiling_steps": 3,
     "batches": 3,
     "prompts": 2,
@@ -128,7 +129,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path: Path) ->
     )
     assert found.exit_code == 0, found.output
     plan = json.loads(found.stdout)
-    assert plan["counts"] == {"start": 3, "ceiling": 1, "train": 72}
+    assert plan["counts"] == {"start": 4, "ceiling": 1, "train": 72}
     # Two cores, an hour: with a margin for machines that are slower than the one that was measured.
     assert plan["cpu_minutes"] < 90
     assert not (tmp_path / "none").exists()

@@ -20,7 +20,6 @@ from planarena.environments.instances import Generator, NoInstanceError
 from planarena.environments.rest_resources import Api, Entity, Resource, Route, normal
 from planarena.environments.state import Record, Store, View
 from planarena.environments.world import Operation, World
-from planarena.errors import SchemaError
 from planarena.records.canonical import canonical_bytes
 from planarena.tools.tool import Tool
 from planarena.tools.validation import SchemaValidator
@@ -28,7 +27,6 @@ from planarena.tools.validation import SchemaValidator
 __all__ = [
     "EmulatedApi",
     "EmulatedWorld",
-    "compile_validators",
     "fields_of",
     "id_of",
     "seed_of",
@@ -406,7 +404,7 @@ class EmulatedWorld(World):
         tables: `{namespace.shape: {key: record}}`.
         facts: The context.
         salt: See `EmulatedApi`.
-        validators: Of the responses, kept between worlds of one API.
+        validators: Of the arguments, and of the results of the whole API; kept between worlds.
     """
 
     execution_kind = "emulated"
@@ -430,24 +428,6 @@ class EmulatedWorld(World):
             for name, tool in tools.items()
         }
         self._owners: dict[str, Any] = dict.fromkeys(tools, handlers)
-
-
-def compile_validators(
-    tools: Mapping[str, Tool],
-) -> tuple[dict[str, SchemaValidator], dict[str, SchemaValidator | None]]:
-    """Compile the schemas of arguments and results, which conversion has checked, once for all worlds of an API."""
-    arguments = {name: SchemaValidator(tool.input_schema, name, checked=True) for name, tool in tools.items()}
-    results: dict[str, SchemaValidator | None] = {}
-    for name, tool in tools.items():
-        try:
-            results[name] = (
-                None
-                if tool.output_schema is None
-                else SchemaValidator(tool.output_schema, name, checked=True)
-            )
-        except SchemaError:
-            results[name] = None
-    return arguments, results
 
 
 def id_of(resource: Resource) -> str:

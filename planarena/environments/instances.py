@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import date, timedelta
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -39,6 +40,13 @@ _BY_NAME: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"colou?r", ("red", "green", "blue", "teal", "violet")),
     (r"status|state", ("active", "open", "pending", "draft")),
     (r"sort|order_?by", ("name", "date")),
+)
+_KINDS = (
+    ("phone", re.compile(r"phone|mobile|fax", re.IGNORECASE)),
+    ("postcode", re.compile(r"zip|postal|postcode", re.IGNORECASE)),
+    ("person", re.compile(r"user|owner|author|person|contact|assignee|customer", re.IGNORECASE)),
+    ("prose", re.compile(r"description|comment|message|note|text|body|content", re.IGNORECASE)),
+    ("id", re.compile(r"(^|_)id$|Id$|ID$|key$|token$|hash$|uuid$")),
 )
 
 
@@ -206,7 +214,7 @@ class Generator:
         if low is None:
             low = min(1, high - 100) if high is not None else 1
         if high is None:
-            high = low + (20 if re.search(r"page|limit|count|per|size|quantity|number", name, re.I) else 900)
+            high = low + (20 if _is_count(name) else 900)
         step = schema.get("multipleOf", 1 if kind == "integer" else 0.5)
         open_low = schema.get("exclusiveMinimum") == low
         first = -(-low // step)
@@ -248,51 +256,79 @@ class Generator:
     def _formatted(self, form: str, name: str) -> str:
         rng = self._rng
         day = date(2026, 1, 1) + timedelta(days=rng.randrange(700))
-        if form == "date" or (not form and re.search(r"(^|_)(date|day)$|Date$", name)):
+        kind = _kind_of_text(form, name)
+        if isinstance(kind, tuple):
+            return self._pick(kind)
+        if kind == "date":
             return day.isoformat()
-        if form == "date-time":
+        if kind == "date-time":
             return f"{day.isoformat()}T{rng.randrange(8, 19):02d}:{rng.randrange(0, 60, 5):02d}:00Z"
-        if form in {"time", "partial-time"}:
+        if kind == "time":
             return f"{rng.randrange(8, 19):02d}:{rng.randrange(0, 60, 5):02d}:00Z"
-        if form == "duration":
+        if kind == "duration":
             return f"PT{rng.randrange(1, 48)}H"
-        if form == "uuid":
+        if kind == "uuid":
             bits = f"{rng.getrandbits(128):032x}"
             return f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-a{bits[17:20]}-{bits[20:]}"
-        if form in {"email", "idn-email"} or re.search(r"e-?mail", name, re.I):
+        if kind == "email":
             return f"{self._pick(_PEOPLE).lower()}.{self._pick(_FAMILIES).lower()}@example.com"
-        if form in {"uri", "url", "iri", "uri-reference"} or re.search(
-            r"(^|_)(url|uri|link|href)$|Url$|Uri$", name
-        ):
+        if kind == "uri":
             return f"https://example.com/{self._pick(_WORDS)}-{rng.randrange(100, 999)}"
-        if form in {"hostname", "idn-hostname"}:
+        if kind == "hostname":
             return f"{self._pick(_WORDS)}.example.com"
-        if form == "ipv4":
+        if kind == "ipv4":
             return f"192.0.2.{rng.randrange(1, 255)}"
-        if form == "ipv6":
+        if kind == "ipv6":
             return f"2001:db8::{rng.randrange(1, 9999):x}"
-        if form in {"byte", "base64"}:
+        if kind == "byte":
             return "c2FtcGxl"
-        return self._named(name)
-
-    def _named(self, name: str) -> str:
-        for pattern, words in _BY_NAME:
-            if re.search(pattern, name, re.IGNORECASE):
-                return self._pick(words)
-        if re.search(r"phone|mobile|fax", name, re.IGNORECASE):
-            return f"+1 555 01{self._rng.randrange(10, 100)}"
-        if re.search(r"zip|postal|postcode", name, re.IGNORECASE):
-            return f"{self._rng.randrange(10000, 99999)}"
-        if re.search(r"user|owner|author|person|contact|assignee|customer", name, re.IGNORECASE):
+        if kind == "phone":
+            return f"+1 555 01{rng.randrange(10, 100)}"
+        if kind == "postcode":
+            return f"{rng.randrange(10000, 99999)}"
+        if kind == "person":
             return f"{self._pick(_PEOPLE)} {self._pick(_FAMILIES)}"
-        if re.search(r"description|comment|message|note|text|body|content", name, re.IGNORECASE):
+        if kind == "prose":
             return f"{self._pick(_WORDS)} {self._pick(_WORDS)} {self._pick(_WORDS)}"
-        if re.search(r"(^|_)id$|Id$|ID$|key$|token$|hash$|uuid$", name):
-            return f"{self._pick(_WORDS)}-{self._rng.randrange(1000, 9999)}"
+        if kind == "id":
+            return f"{self._pick(_WORDS)}-{rng.randrange(1000, 9999)}"
         return f"{self._pick(_WORDS)} {self._pick(_WORDS)}"
 
     def _word(self, name: str, schema: dict[str, Any]) -> Any:
         return self.text(schema, name)
+
+
+# A build asks for the same few thousand names over and over.
+@lru_cache(maxsize=16384)
+def _kind_of_text(form: str, name: str) -> str | tuple[str, ...]:
+    """Return what a text is by its format and its field's name: a kind, or the words to choose among."""
+    if form == "date" or (not form and re.search(r"(^|_)(date|day)$|Date$", name)):
+        return "date"
+    if form in {"date-time", "duration", "uuid"}:
+        return form
+    if form in {"time", "partial-time"}:
+        return "time"
+    if form in {"email", "idn-email"} or re.search(r"e-?mail", name, re.IGNORECASE):
+        return "email"
+    if form in {"uri", "url", "iri", "uri-reference"} or re.search(
+        r"(^|_)(url|uri|link|href)$|Url$|Uri$", name
+    ):
+        return "uri"
+    if form in {"hostname", "idn-hostname"}:
+        return "hostname"
+    if form in {"ipv4", "ipv6"}:
+        return form
+    if form in {"byte", "base64"}:
+        return "byte"
+    for pattern, words in _BY_NAME:
+        if re.search(pattern, name, re.IGNORECASE):
+            return words
+    return next((kind for kind, pattern in _KINDS if pattern.search(name)), "")
+
+
+@lru_cache(maxsize=16384)
+def _is_count(name: str) -> bool:
+    return re.search(r"page|limit|count|per|size|quantity|number", name, re.IGNORECASE) is not None
 
 
 def _kind_of(schema: dict[str, Any]) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
+from planarena.environments.api_schemas import Results, compile_arguments
 from planarena.environments.emulator import (
     EmulatedApi,
     EmulatedWorld,
-    compile_validators,
     id_of,
     state_observable,
 )
@@ -54,22 +54,29 @@ def openapi_tools(source: Path) -> Iterator[tuple[Path, Conversion]]:
 def families(conversion: Conversion) -> list[Family]:
     """Group the operations of an API around its resources; what belongs to none stands together by its path."""
     api = analyse(conversion)
+    place = {name: number for number, name in enumerate(api.routes)}
+    within: dict[str, list[str]] = {}
+    below: dict[str, list[str]] = {}
+    for name, route in api.routes.items():
+        within.setdefault(route.shape, []).append(name)
+        for step in {step for _, step in route.steps if step != route.shape}:
+            below.setdefault(step, []).append(name)
     groups: dict[str, list[str]] = {}
     for shape, resource in api.resources.items():
-        own = [name for name, route in api.routes.items() if route.shape == shape]
+        own = within.get(shape)
         if not own:
             continue
         owners = {step for name in own for _, step in api.routes[name].steps if step and step != shape}
-        inner = [
-            name
-            for name, route in api.routes.items()
-            if route.shape != shape and any(step == shape for _, step in route.steps)
-        ]
-        outer = [
-            name
-            for name, route in api.routes.items()
-            if route.shape in owners and (route.role in {"create", "list", "read"})
-        ]
+        inner = below.get(shape, [])
+        outer = sorted(
+            (
+                name
+                for owner in owners
+                for name in within.get(owner, ())
+                if api.routes[name].role in {"create", "list", "read"}
+            ),
+            key=place.__getitem__,
+        )
         names = list(dict.fromkeys([*own, *outer, *inner]))[:_MOST_TOOLS]
         if resource.producers or len(names) > 2:
             groups[shape] = names
@@ -79,7 +86,8 @@ def families(conversion: Conversion) -> list[Family]:
             head = "/".join(route.shape.split("/")[:2]) + " (other)"
             if len(groups.setdefault(head, [])) < _MOST_TOOLS:
                 groups[head].append(name)
-    return [Family(conversion, api, shape, tuple(names)) for shape, names in sorted(groups.items())]
+    results = Results(api)
+    return [Family(conversion, api, shape, tuple(names), results) for shape, names in sorted(groups.items())]
 
 
 class Family:
@@ -90,6 +98,7 @@ class Family:
         api: Its analysis.
         shape: The resource.
         names: Wire names of the operations.
+        results: The schemas of the API's results.
 
     Attributes:
         name: Of the unit.
@@ -99,9 +108,11 @@ class Family:
     execution_kind = "emulated"
     safety = "snapshot"
 
-    def __init__(self, conversion: Conversion, api: Api, shape: str, names: tuple[str, ...]) -> None:
+    def __init__(
+        self, conversion: Conversion, api: Api, shape: str, names: tuple[str, ...], results: Results
+    ) -> None:
         self.conversion, self.api, self.shape = conversion, api, shape
-        self._names = names
+        self._names, self._results = names, results
         self.name = f"{conversion.namespace} {shape}"
         self.observable = state_observable(api, shape)
 
@@ -166,7 +177,7 @@ class Family:
 
     @cached_property
     def _validators(self) -> Any:
-        return compile_validators(self.tools)
+        return compile_arguments(self.tools), self._results.validators
 
     @cached_property
     def shapes(self) -> list[str]:

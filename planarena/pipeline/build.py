@@ -8,15 +8,16 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from planarena.config import BuildConfig
-from planarena.environments.catalog import group_of, operations_of
+from planarena.environments.catalog import operations_of
 from planarena.errors import Interrupted, PlanArenaError, RunError
+from planarena.pipeline.balance import new_chooser
 from planarena.pipeline.decontamination import marked, permitted
 from planarena.pipeline.dry_run import check_domains
-from planarena.pipeline.finish import tool_row
 from planarena.pipeline.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
+from planarena.pipeline.identity import check_identity
 from planarena.pipeline.jobs import (
     FinishReply,
     Job,
@@ -27,15 +28,15 @@ from planarena.pipeline.jobs import (
     phase_keys,
 )
 from planarena.pipeline.ledger import FinishedChunk, Ledger
+from planarena.pipeline.origins import tool_row
 from planarena.pipeline.outputs import write_outputs
 from planarena.pipeline.pool import JobFailed, Pool, Reply
 from planarena.pipeline.quotas import Quotas, find_lots
 from planarena.pipeline.scenarios import domains_of
-from planarena.quality import Balance, Chooser, ItemKeys
+from planarena.quality import ItemKeys
 from planarena.records.canonical import content_id
 from planarena.records.run import Run
 from planarena.records.shards import write_shard
-from planarena.records.tables import FORMAT_VERSION
 
 if TYPE_CHECKING:
     from planarena.pipeline.model_phase import ModelPhase
@@ -120,7 +121,7 @@ class _Build:
         self.config, self.keys, self.root, self.ledger = config, keys, root, ledger
         self.quotas = quotas
         self.progress = progress or (lambda _: None)
-        self.chooser = _new_chooser(config)
+        self.chooser = new_chooser(config)
         self.workers = config.execution.workers or os.cpu_count() or 1
         self.produced: dict[int, ProduceReply] = {}
         self.next_chunk = 0  # the next to be decided on
@@ -134,7 +135,7 @@ class _Build:
 
     def run(self) -> Run:
         """Do it."""
-        self._check_identity()
+        check_identity(self.ledger, self.config, self.root)
         self._write_tools()
         self._resume()
         if self.keys.models:
@@ -189,43 +190,7 @@ class _Build:
 
         return RayPool(*arguments, address=self.config.execution.ray_address)
 
-    # -- identity ------------------------------------------------------------------------------
-
-    def _check_identity(self) -> None:
-        mine = {"format_version": FORMAT_VERSION, "config": self.config.identity()}
-        stored = self.ledger.get("identity")
-        if stored is None:
-            self.ledger.put("identity", mine)
-            self.ledger.put("trajectories", self.config.trajectories)
-            return
-        if stored["format_version"] != FORMAT_VERSION:
-            raise RunError(
-                f"was written in format version {stored['format_version']}, this planarena writes {FORMAT_VERSION}",
-                where=str(self.root),
-                fix="give another --out, or --fresh to build it anew",
-            )
-        differing = _differences(stored["config"], _plain(mine["config"]))
-        if differing:
-            raise RunError(
-                f"holds a run with another configuration: {'; '.join(differing[:4])}",
-                where=str(self.root),
-                fix="give another --out, the same options, or --fresh to throw it away",
-            )
-        before = self.ledger.get("trajectories")
-        if self.config.trajectories < before:
-            raise RunError(
-                f"holds a run of {before} trajectories, more than the {self.config.trajectories} asked for",
-                where=str(self.root),
-                fix="give another --out, or --fresh to throw it away",
-            )
-        if self.config.trajectories > before:
-            if not self.config.execution.extend:
-                raise RunError(
-                    f"holds a run of {before} trajectories, {self.config.trajectories} are asked for",
-                    where=str(self.root),
-                    fix="add --extend to go on with it, or give another --out",
-                )
-            self.ledger.put("trajectories", self.config.trajectories)
+    # -- tools ---------------------------------------------------------------------------------
 
     def _write_tools(self) -> None:
         if self.quotas is not None:
@@ -266,7 +231,7 @@ class _Build:
         self.submitted = self.next_chunk
 
     def _rewind(self, chunk: int) -> None:
-        self.chooser = _new_chooser(self.config)
+        self.chooser = new_chooser(self.config)
         if self.quotas is not None:
             self.quotas = self.quotas.afresh()
         self.barren = 0
@@ -437,47 +402,3 @@ class _Build:
                 f"{failed} of {counts['llm_requests']} requests to models gave nothing of use ({listed}); the run is complete, "
                 f"with offline words in their place (see `planarena inspect {self.root} --discarded models`); --retry-failed asks again"
             )
-
-
-# Domains differ in how many tasks a scenario yields; refusing for a point of share would waste proven tasks.
-_SLACK, _DOMAIN_SLACK, _QUOTA_SLACK = 0.01, 0.03, 0.05
-
-
-def _new_chooser(config: BuildConfig) -> Chooser:
-    mix = config.composition
-    missing = (0.0,) * mix.max_actions
-    lengths = {
-        str(length): weight
-        for length, weight in enumerate((mix.length_mix + missing)[: mix.max_actions], start=1)
-    }
-    shapes = {name: mix.shape_mix.get(name, 0.0) for name in ("serial", "parallel", "mixed")}
-    if config.quotas.enabled:
-        # Whole vendors differ in the lengths that they can give, and come one after the other.
-        balances = {"length": Balance(lengths, _QUOTA_SLACK), "shape": Balance(shapes, _QUOTA_SLACK)}
-        return Chooser(config.trajectories, balances)
-    domains = {name: mix.domain_mix.get(name, 1.0) for name in map(group_of, domains_of(config.sources))}
-    return Chooser(
-        config.trajectories,
-        {
-            "length": Balance(lengths, _SLACK),
-            "shape": Balance(shapes, _SLACK),
-            "domain": Balance(domains, _DOMAIN_SLACK),
-        },
-    )
-
-
-def _plain(value: Any) -> Any:
-    import msgspec
-
-    return msgspec.json.decode(msgspec.json.encode(value))
-
-
-def _differences(old: dict[str, Any], new: dict[str, Any], prefix: str = "") -> list[str]:
-    found = []
-    for key in sorted({*old, *new}):
-        a, b = old.get(key), new.get(key)
-        if isinstance(a, dict) and isinstance(b, dict):
-            found += _differences(a, b, f"{prefix}{key}.")
-        elif a != b:
-            found.append(f"{prefix}{key} is {a!r} there, {b!r} here")
-    return found

@@ -107,18 +107,20 @@ class EmbedReply(msgspec.Struct, frozen=True):
 
 
 # What a phase runs and reads besides its configuration: folders and files of the package.
+_EXECUTE_FILES = (
+    *("assigned", "decontamination", "execute", "origins", "products", "proving"),
+    *("quotas", "scenario_run", "scenarios", "task_pools"),
+)
 _EXECUTE_SOURCES = (
     *("environments", "tasks", "episodes", "proofs", "tools", "data/seeds"),
-    *(
-        f"pipeline/{name}.py"
-        for name in ("assigned", "decontamination", "execute", "products", "proving", "quotas", "scenarios")
-    ),
+    *(f"pipeline/{name}.py" for name in _EXECUTE_FILES),
 )
 _LANGUAGE_SOURCES = ("generate", "pipeline/contrast.py", "pipeline/language.py")
 _MODELS_SOURCES = ("generate", "judges", "pipeline/model_phase.py")
+_QUALITY_FILES = ("contrast_rows", "finish", "keys", "proposal_rows", "proposals", "scenario_rows")
 _QUALITY_SOURCES = (
     *("quality", "records"),
-    *(f"pipeline/{name}.py" for name in ("contrast_rows", "finish", "keys", "proposal_rows", "proposals")),
+    *(f"pipeline/{name}.py" for name in _QUALITY_FILES),
 )
 
 

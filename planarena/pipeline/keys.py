@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from planarena.environments.catalog import group_of, operations_of
-from planarena.pipeline.products import Discard, Executed, ExecutedChunk, ExecutedScenario, LanguageChunk
+from planarena.pipeline.products import (
+    Discard,
+    Executed,
+    ExecutedChunk,
+    ExecutedScenario,
+    LanguageChunk,
+    Origin,
+)
 from planarena.quality.choice import ItemKeys
 from planarena.quality.fingerprints import fingerprint
 from planarena.tasks.algebra import parse, render
@@ -62,11 +70,19 @@ def chunk_keys(executed: ExecutedChunk, language: LanguageChunk, *, quotas: bool
     if not quotas:
         return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories))
     sizes = tuple(len(scenario.items) for scenario in executed.scenarios)
-    tools = tuple(tool_fingerprints(scenario) for scenario in executed.scenarios)
+    tools = tuple(tool_fingerprints(scenario, executed.origins) for scenario in executed.scenarios)
     return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories), sizes, tools, executed.more)
 
 
-def tool_fingerprints(scenario: ExecutedScenario) -> tuple[int, ...]:
-    """Return the fingerprints of the tools that a scenario offers."""
+def tool_fingerprints(scenario: ExecutedScenario, kept: Mapping[str, Origin]) -> tuple[int, ...]:
+    """Return the fingerprints of the tools that a scenario offers.
+
+    Args:
+        scenario: The scenario.
+        kept: The origins that its chunk keeps.
+    """
+    origin = kept.get(scenario.domain)
+    if origin is not None:
+        return tuple(fingerprint(origin.tools[name].tool_id) for name in scenario.tools)
     found = {name: op.tool for domain in scenario.domains for name, op in operations_of(domain).items()}
     return tuple(fingerprint(found[name].tool_id) for name in scenario.tools)

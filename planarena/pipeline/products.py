@@ -10,6 +10,7 @@ import msgspec
 from planarena.episodes import Goal
 from planarena.generate.model_records import Written
 from planarena.records.shards import write_durably
+from planarena.records.tables import ToolRow
 from planarena.tasks.atoms import Atom
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "LanguageChunk",
     "ModelChunk",
     "NoCall",
+    "OfferedTool",
+    "Origin",
     "Quarantined",
     "ScenarioEdge",
     "Step",
@@ -129,6 +132,34 @@ class Quarantined(msgspec.Struct, frozen=True, array_like=True):
     detail: str
 
 
+class OfferedTool(msgspec.Struct, frozen=True, array_like=True):
+    """What rows say of a tool.
+
+    Attributes:
+        tool_id: Its id.
+        description: What it does.
+        vendor: Who offers it.
+        row: Its own row, where the chunk may have to write it.
+    """
+
+    tool_id: str
+    description: str
+    vendor: str
+    row: ToolRow | None = None
+
+
+class Origin(msgspec.Struct, frozen=True, array_like=True):
+    """What rows say of where scenarios come from, so that nothing is opened a second time to write them.
+
+    Attributes:
+        environment: As in the column `environment`.
+        tools: The tools that the chunk's scenarios offer, by wire name.
+    """
+
+    environment: dict[str, Any]
+    tools: dict[str, OfferedTool]
+
+
 class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
     """The product of the phase `execute`.
 
@@ -137,12 +168,14 @@ class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
         scenarios: What was executed.
         quarantine: What failed unexpectedly.
         more: For a draw by quotas: whether the source has more.
+        origins: By domain of the scenarios, for all that is not our own.
     """
 
     chunk: int
     scenarios: tuple[ExecutedScenario, ...]
     quarantine: tuple[Quarantined, ...]
     more: bool = True
+    origins: dict[str, Origin] = {}
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):

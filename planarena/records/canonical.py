@@ -34,8 +34,9 @@ def canonical_bytes(value: Any) -> bytes:
         encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS)
     except (TypeError, RecursionError) as error:
         raise CanonicalError(str(error)) from error
-    # orjson writes NaN and the infinities as null: only a text that holds a null can hide one.
-    if b"null" in encoded:
+    # orjson writes NaN and the infinities as null: only a text that holds a null can hide one, and one that reads as
+    # the value does not. Tuples read as lists: they are looked through.
+    if b"null" in encoded and orjson.loads(encoded) != value:
         _refuse_non_finite(value)
     return encoded
 

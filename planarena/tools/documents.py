@@ -102,21 +102,24 @@ def _yaml_loader() -> Any:
 
 def _check_size(value: Any, file: Path) -> None:
     """Aliases make a small file a large value: count what it would be when written out."""
-    stack: list[tuple[Any, int]] = [(value, 0)]
-    nodes = 0
-    while stack:
-        item, depth = stack.pop()
-        nodes += 1
-        if depth > _MAX_DEPTH:
+    nodes, depth = 1, 0
+    level = [value] if isinstance(value, dict | list) else []
+    while level:
+        depth += 1
+        inside = sum(map(len, level))
+        nodes += inside
+        if inside and depth > _MAX_DEPTH:
             raise SourceError(
                 f"is nested deeper than {_MAX_DEPTH}", where=str(file), fix="use definitions and $ref"
             )
         if nodes > _MAX_NODES:
             raise SourceError(f"holds more than {_MAX_NODES} values", where=str(file), fix="split it")
-        if isinstance(item, dict):
-            stack.extend((child, depth + 1) for child in item.values())
-        elif isinstance(item, list):
-            stack.extend((child, depth + 1) for child in item)
+        level = [
+            child
+            for item in level
+            for child in (item.values() if isinstance(item, dict) else item)
+            if isinstance(child, dict | list)
+        ]
 
 
 class Documents:

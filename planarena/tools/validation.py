@@ -7,6 +7,7 @@ References resolve inside the schema's own document only. Both libraries would f
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,13 +16,22 @@ import jsonschema_rs
 from planarena.errors import SchemaError
 from planarena.tools.endless import is_endless
 
-__all__ = ["MAX_SCHEMA_DEPTH", "MAX_SCHEMA_NODES", "SchemaValidator", "check_schema"]
+__all__ = [
+    "MAX_SCHEMA_DEPTH",
+    "MAX_SCHEMA_NODES",
+    "SchemaValidator",
+    "check_schema",
+    "compile_together",
+]
 
 MAX_SCHEMA_DEPTH = 64
 MAX_SCHEMA_NODES = 20_000
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 # Keywords whose values are data, not schemas: a "$ref" inside them is a plain word.
 _DATA = ("enum", "const", "default", "examples", "example")
+# Under these the keys are names: there a "$ref" is a property.
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_POINTING = frozenset({*_REFERENCES, "$id", "id"})
 
 
 def check_schema(schema: Any, where: str) -> int:
@@ -51,19 +61,11 @@ def check_schema(schema: Any, where: str) -> int:
         if nodes > MAX_SCHEMA_NODES:
             raise SchemaError(f"more than {MAX_SCHEMA_NODES} values", where=where, fix="split the tool")
         if isinstance(item, dict):
-            if is_schema:
+            if is_schema and not _POINTING.isdisjoint(item):
                 _check_references(item, where + pointer)
                 _check_targets(item, schema, where + pointer)
             for key, value in item.items():
-                # Under "properties" and the like the keys are names: there a "$ref" is a property.
-                names = is_schema and key in {
-                    "properties",
-                    "patternProperties",
-                    "$defs",
-                    "definitions",
-                    "dependentSchemas",
-                }
-                if names and isinstance(value, dict):
+                if is_schema and key in _NAMED and isinstance(value, dict):
                     stack.extend(
                         (child, depth + 2, f"{pointer}/{key}/{name}", True) for name, child in value.items()
                     )
@@ -85,13 +87,9 @@ def _check_references(item: dict[str, Any], where: str) -> None:
                 where=where,
                 fix="copy the schema into this document under $defs and refer to it as #/$defs/NAME; nothing is fetched",
             )
-    for keyword in ("$id", "id", "$schema"):
+    for keyword in ("$id", "id"):
         target = item.get(keyword)
-        if (
-            keyword != "$schema"
-            and isinstance(target, str)
-            and re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", target)
-        ):
+        if isinstance(target, str) and re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", target):
             raise SchemaError(
                 f"{keyword} gives the schema a base address: {target[:120]!r}",
                 where=where,
@@ -121,6 +119,56 @@ def _check_targets(item: dict[str, Any], root: Any, where: str) -> None:
             ) from None
 
 
+def _compile(schema: Any, where: str) -> Any:
+    try:
+        return jsonschema_rs.Draft202012Validator(schema, retriever=_refuse_retrieval)
+    except (ValueError, TypeError, jsonschema_rs.ReferencingError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise SchemaError(
+            f"the schema does not compile: {reason}",
+            where=where,
+            fix="correct it; `planarena tools check FILE` shows all",
+        ) from error
+
+
+def compile_together(schemas: Mapping[str, dict[str, Any] | bool]) -> dict[str, SchemaValidator]:
+    """Compile schemas that share their definitions, each definition once.
+
+    Of some APIs every answer reaches hundreds of definitions: compiled one by one, their schemas take megabytes each.
+
+    Args:
+        schemas: By any name. `check_schema` has passed them, or all parts that they are made of; references in them
+            lead to `#/$defs/...` alone, and definitions of the same name are equal.
+
+    Raises:
+        SchemaError: One does not compile; which one, only compiling them one by one says.
+    """
+    definitions: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
+    for name, schema in schemas.items():
+        if isinstance(schema, dict):
+            definitions.update(schema.get("$defs", {}))
+            schema = {key: value for key, value in schema.items() if key != "$defs"}
+        parts[name] = schema
+    whole = _compile({"$defs": definitions, "properties": parts}, "schemas")
+    return {
+        name: SchemaValidator(schema, name, checked=True, is_valid=_Part(whole, name))
+        for name, schema in schemas.items()
+    }
+
+
+class _Part:
+    """One of the schemas that were compiled together."""
+
+    __slots__ = ("_is_valid", "_name")
+
+    def __init__(self, whole: Any, name: str) -> None:
+        self._is_valid, self._name = whole.is_valid, name
+
+    def __call__(self, instance: Any) -> bool:
+        return bool(self._is_valid({self._name: instance}))
+
+
 class SchemaValidator:
     """A compiled schema.
 
@@ -128,33 +176,29 @@ class SchemaValidator:
         schema: JSON Schema 2020-12.
         where: What to name in errors.
         checked: Whether `check_schema` has passed it, or all parts that it is made of.
+        is_valid: What judges by it, where it is compiled already.
 
     Raises:
         SchemaError: The schema does not compile or refers outside itself.
     """
 
-    __slots__ = ("_endless", "_fast", "_reference", "_schema", "is_valid")
+    __slots__ = ("_endless", "_reference", "_schema", "is_valid")
 
     def __init__(
-        self, schema: dict[str, Any] | bool, where: str = "schema", *, checked: bool = False
+        self,
+        schema: dict[str, Any] | bool,
+        where: str = "schema",
+        *,
+        checked: bool = False,
+        is_valid: Callable[[Any], bool] | None = None,
     ) -> None:
         if not checked:
             check_schema(schema, where)
-        try:
-            fast = jsonschema_rs.Draft202012Validator(schema, retriever=_refuse_retrieval)
-        except (ValueError, TypeError, jsonschema_rs.ReferencingError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise SchemaError(
-                f"the schema does not compile: {reason}",
-                where=where,
-                fix="correct it; `planarena tools check FILE` shows all",
-            ) from error
         self._schema = schema
-        self._fast = fast
         self._reference: Any = None
         self._endless: bool | None = None
         # A bound method kept as an attribute: this is the hot path of every call.
-        self.is_valid = fast.is_valid
+        self.is_valid: Callable[[Any], bool] = is_valid or _compile(schema, where).is_valid
 
     def first_error(self, instance: Any) -> str | None:
         """Return the reference implementation's message for the first error, or None if valid."""

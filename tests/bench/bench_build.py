@@ -25,9 +25,9 @@ import msgspec
 import planarena
 from planarena.config import BuildConfig
 from planarena.environments.domains import DOMAINS, load_domain
-from planarena.pipeline.execute import execute_scenario
 from planarena.pipeline.language import ScenarioLanguage
 from planarena.pipeline.products import Executed
+from planarena.pipeline.scenario_run import execute_scenario
 from planarena.pipeline.scenarios import draw_scenario
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-import planarena.pipeline.execute as execute
+import planarena.pipeline.scenario_run as scenario_run
 from planarena.config import BuildConfig, CompositionConfig
 from planarena.environments import Seed
 from planarena.environments.openapi_source import families
@@ -81,7 +81,7 @@ def _chains(conversion: Conversion, most: int) -> int:
             drawn.world,
             drawn.offers,
         )  # type: ignore[arg-type]
-        result = execute.execute_scenario(config, scenario)
+        result = scenario_run.execute_scenario(config, scenario)
         chained = [
             item
             for item in result.items
@@ -104,7 +104,7 @@ def test_chains_are_proven_on_300_specs_of_different_vendors(
 
     monkeypatch.setattr(Source, "draw", draw)
     # The scenario is not of a build, so its words come from what was drawn.
-    monkeypatch.setattr(execute, "wording_of", lambda _: drawn["last"].wording)
+    monkeypatch.setattr(scenario_run, "wording_of", lambda _: drawn["last"].wording)
     vendors = _vendors(directory)
     names = sorted(vendors)
     random.Random(1).shuffle(names)

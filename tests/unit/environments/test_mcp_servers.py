@@ -113,14 +113,14 @@ def test_five_servers_prove_trajectories_of_several_steps_across_servers(unit: S
 
 
 def _prove(config: BuildConfig, scenario: Scenario, drawn: Any) -> list[list[tuple[str, str]]]:
-    import planarena.pipeline.execute as execute
+    import planarena.pipeline.scenario_run as scenario_run
 
-    known = execute.wording_of
-    execute.wording_of = lambda _: drawn.wording  # type: ignore[assignment]
+    known = scenario_run.wording_of
+    scenario_run.wording_of = lambda _: drawn.wording  # type: ignore[assignment]
     try:
-        result = execute.execute_scenario(config, scenario)
+        result = scenario_run.execute_scenario(config, scenario)
     finally:
-        execute.wording_of = known
+        scenario_run.wording_of = known
     spaces = {name: operation.tool.namespace for name, operation in drawn.world.operations.items()}
     return [
         [(spaces[result.atoms[step.atom].tool], result.atoms[step.atom].tool) for step in item.steps]

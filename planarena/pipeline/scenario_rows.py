@@ -1,0 +1,328 @@
+"""The rows of one scenario: itself, its gold trajectories and its discards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from planarena.config import SplitConfig
+from planarena.environments.catalog import group_of
+from planarena.pipeline.contrast_rows import write_contrast
+from planarena.pipeline.keys import masked_shape
+from planarena.pipeline.products import Attempt, Discard, Executed, ExecutedScenario, Language, Origin, Step
+from planarena.pipeline.proposal_rows import write_proposals
+from planarena.quality.choice import BALANCE, DROP, DUPLICATE, KEEP
+from planarena.quality.splits import split_of
+from planarena.records.canonical import canonical_json, content_id
+from planarena.records.tables import (
+    AtomicTaskRow,
+    DiscardRow,
+    EdgeRow,
+    ExecutionRow,
+    QueryRow,
+    ScenarioRow,
+    StepRow,
+    TableRow,
+    TaskRow,
+    TrajectoryRow,
+)
+from planarena.tasks.algebra import parse, render
+
+__all__ = ["ScenarioRows"]
+
+_REFUSED = {
+    DROP: ("duplicate", "same_tools"),
+    DUPLICATE: ("duplicate", "same_query_and_shape"),
+    BALANCE: ("balance", "beyond_the_mix"),
+}
+
+
+class ScenarioRows:
+    """Writes the rows of one scenario: itself, its gold trajectories and its discards.
+
+    `planarena.pipeline.contrast_rows` adds what goes beyond gold.
+    """
+
+    def __init__(
+        self,
+        split: SplitConfig,
+        scenario: ExecutedScenario,
+        origin: Origin,
+        rows: dict[str, list[TableRow]],
+        counts: Counter[str],
+        *,
+        vendors: bool = False,
+    ) -> None:
+        self.split = split
+        self.scenario, self.rows, self.counts = scenario, rows, counts
+        self.environment = origin.environment
+        self.tools = {name: origin.tools[name] for name in scenario.tools}
+        # Thousands of units would make thousands of counts: under quotas vendors are counted in their place.
+        self.group = self.tools[scenario.tools[0]].vendor if vendors else group_of(scenario.domain)
+        self.by_tool = not vendors
+        self.executions: set[str] = set()
+        self.execution_kind = str(origin.environment.get("execution_kind", "real"))
+
+    def open(self) -> None:
+        """Write the scenario, its atoms and edges."""
+        scenario = self.scenario
+        split = split_of(self.split, scenario.scenario_id, scenario.domains)
+        self.counts[f"scenario_split:{split}"] += 1
+        self.rows["scenarios"].append(
+            ScenarioRow(
+                scenario_id=scenario.scenario_id,
+                title=scenario.title,
+                description=scenario.description,
+                domain=scenario.domain,
+                tool_ids=canonical_json([self.tools[name].tool_id for name in scenario.tools]),
+                environment=canonical_json(self.environment),
+                context=canonical_json(scenario.facts),
+                seed_state=scenario.seed_state,
+                seed_state_hash=scenario.seed_state_hash,
+                split=split,
+            )
+        )
+        for atom, result in zip(scenario.atoms, scenario.atom_results, strict=True):
+            tool = self.tools[atom.tool]
+            arguments = {**atom.arguments, **{name: {"$need": semantic} for name, semantic in atom.needs}}
+            self.rows["atomic_tasks"].append(
+                AtomicTaskRow(
+                    atom_id=atom.atom_id,
+                    scenario_id=scenario.scenario_id,
+                    tool_id=tool.tool_id,
+                    plan=tool.description.split(". ")[0].rstrip("."),
+                    arguments=canonical_json(arguments),
+                    result_hash=result,
+                )
+            )
+        for edge in scenario.edges:
+            if edge.accepted:
+                self.rows["edges"].append(
+                    EdgeRow(
+                        scenario_id=scenario.scenario_id,
+                        producer_tool_id=self.tools[edge.producer].tool_id,
+                        output_pointer=edge.pointer,
+                        consumer_tool_id=self.tools[edge.consumer].tool_id,
+                        argument_pointer=f"/{edge.argument}",
+                        evidence="execution",
+                        confidence=round(edge.accepted / edge.tried, 4),
+                    )
+                )
+        self.counts["scenarios"] += 1
+        self.counts[f"domain_scenarios:{self.group}"] += 1
+        self.counts[f"scenario_kind:{self.execution_kind}"] += 1
+        if self.environment.get("state_observable", True):
+            self.counts[f"scenario_observable:{self.execution_kind}"] += 1
+        self.counts[f"stop:{scenario.stop_reason}"] += 1
+        self.counts["candidates_tried"] += scenario.tried
+        self.counts["state_bytes"] += len(scenario.seed_state)
+
+    def add(self, item: Executed | Discard, said: Language | Discard, decision: int) -> None:
+        """Write one item: a gold trajectory with all that belongs to it, or a discard."""
+        if isinstance(item, Discard):
+            self._discard(item)
+        elif isinstance(said, Discard):
+            self._discard(said)
+        elif decision == KEEP:
+            self._gold(item, said)
+        else:
+            tools = ", ".join(self.scenario.atoms[step.atom].tool for step in item.steps)
+            stage, reason = _REFUSED[decision]
+            self._discard(Discard(tools, stage, reason, said.turns[0]))
+
+    def _discard(self, discard: Discard) -> None:
+        scenario_id = self.scenario.scenario_id
+        self.rows["discards"].append(
+            DiscardRow(
+                content_id(
+                    "discard", scenario_id, discard.expression, discard.stage, discard.reason, discard.detail
+                ),
+                scenario_id,
+                discard.expression,
+                discard.stage,
+                discard.reason,
+                discard.detail[:2000],
+            )
+        )
+        self.counts[f"discard:{discard.stage}:{discard.reason}"] += 1
+
+    def _gold(self, task: Executed, said: Language) -> None:
+        scenario = self.scenario
+        expression = parse(task.expression)
+        names = {str(step.atom): scenario.atoms[step.atom].tool for step in task.steps}
+        ids = {str(step.atom): scenario.atoms[step.atom].atom_id for step in task.steps}
+        canonical = render(expression, ids.__getitem__)
+        bindings = _bindings(task)
+        groups = Counter(step.group for step in task.steps)
+        task_id = content_id("task", scenario.scenario_id, canonical, bindings)
+        goal = {
+            "final_state_hash": task.goal.final_state_hash,
+            "required_outputs": [
+                {
+                    "tool": output.tool,
+                    "values": [{"pointer": _pointer(path), "value": value} for path, value in output.values],
+                }
+                for output in task.goal.required_outputs
+            ],
+        }
+        query_id = content_id("query", task_id, said.turns, said.context)
+        execution_ids = [self._execution(step) for step in task.steps]
+        trajectory_id = content_id(
+            "trajectory", task_id, query_id, "gold", execution_ids, said.plan, said.response
+        )
+        self.rows["tasks"].append(
+            TaskRow(
+                task_id=task_id,
+                scenario_id=scenario.scenario_id,
+                expression=render(expression, names.__getitem__),
+                canonical=canonical,
+                shape=masked_shape(scenario, task),
+                level=task.level,
+                n_actions=len(task.steps),
+                n_parallel_groups=sum(size > 1 for size in groups.values()),
+                bindings=canonical_json(bindings),
+                goal=canonical_json(goal),
+                stop_reason=scenario.stop_reason,
+                over_serialised=task.over_serialised,
+                category="call",
+                withheld_tool_ids="[]",
+            )
+        )
+        self.rows["queries"].append(
+            QueryRow(
+                query_id=query_id,
+                task_id=task_id,
+                turns=canonical_json(said.turns),
+                context=canonical_json(said.context),
+                register=said.register,
+                llm_call_id=said.written.call_of("query") if said.written is not None else "",
+                checks=canonical_json(said.checks),
+            )
+        )
+        gold = TrajectoryRow(
+            trajectory_id=trajectory_id,
+            task_id=task_id,
+            query_id=query_id,
+            kind="gold",
+            source="llm" if said.written is not None and said.written.wrote else "offline",
+            parent_id="",
+            diverge_step=-1,
+            mutation="",
+            plan=said.plan,
+            turn_responses=canonical_json(said.turn_responses),
+            response=said.response,
+            n_actions=len(task.steps),
+            minimal=True,
+            reaches_goal=True,
+        )
+        self.rows["trajectories"].append(gold)
+        rationales = (said.written.rationales if said.written is not None else ()) or ("",) * len(task.steps)
+        for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
+            turn = said.turn_of[number]
+            self.step(trajectory_id, number, step, plan, execution_ids[number], turn, rationales[number])
+        proposed: dict[str, str] = {}
+        if said.contrast is not None:
+            proposed = write_contrast(self, gold, task, said, said.contrast, execution_ids)
+        if said.written is not None:
+            write_proposals(self, gold, said.written, proposed)
+        self._count(task, said, groups)
+
+    def _execution(self, step: Step) -> str:
+        tool = self.scenario.atoms[step.atom].tool
+        return self.executed(
+            Attempt(tool, step.arguments, "ok", step.result, None, step.state_before, step.state_after),
+            proven=True,
+        )
+
+    def executed(self, attempt: Attempt, *, proven: bool) -> str:
+        """Write an execution, unless it was written before, and return its id."""
+        tool = self.tools.get(attempt.tool)
+        name = tool.tool_id if tool is not None else attempt.tool
+        execution_id = content_id("execution", attempt.state_before, name, attempt.arguments)
+        # The same call from the same state is one execution, however many trajectories make it.
+        if execution_id not in self.executions:
+            self.executions.add(execution_id)
+            self.rows["executions"].append(
+                ExecutionRow(
+                    execution_id=execution_id,
+                    status=attempt.status,  # type: ignore[arg-type]
+                    result=canonical_json(attempt.result),
+                    error=canonical_json(attempt.error),
+                    state_before=attempt.state_before,
+                    state_after=attempt.state_after,
+                    execution_kind=self.execution_kind,
+                    proven=proven,
+                )
+            )
+            self.counts[f"executions:{self.execution_kind}"] += 1
+        return execution_id
+
+    def step(
+        self,
+        trajectory_id: str,
+        number: int,
+        step: Step,
+        plan: str,
+        execution_id: str,
+        turn: int,
+        rationale: str = "",
+    ) -> None:
+        """Write one gold step of a trajectory."""
+        bound = {
+            f"/{argument}": {"step": source, "pointer": pointer} for argument, source, pointer in step.bound
+        }
+        self.rows["steps"].append(
+            StepRow(
+                trajectory_id=trajectory_id,
+                step=number,
+                group=step.group,
+                turn=turn,
+                tool=self.scenario.atoms[step.atom].tool,
+                tool_id=self.tools[self.scenario.atoms[step.atom].tool].tool_id,
+                plan=plan,
+                arguments=canonical_json(step.arguments),
+                bound_from=canonical_json(bound),
+                execution_id=execution_id,
+                rationale=rationale,
+            )
+        )
+
+    def _count(self, task: Executed, said: Language, groups: Counter[int]) -> None:
+        counts = self.counts
+        counts["gold"] += 1
+        counts[f"gold_kind:{self.execution_kind}"] += 1
+        counts[f"gold_domain:{self.group}"] += 1
+        counts[f"gold_length:{len(task.steps)}"] += 1
+        counts[f"gold_level:{task.level}"] += 1
+        counts[f"gold_register:{said.register}"] += 1
+        counts[f"gold_turns:{len(said.turns)}"] += 1
+        counts["gold_parallel"] += any(size > 1 for size in groups.values())
+        counts["gold_data_edge"] += any(step.bound for step in task.steps)
+        counts["gold_order_edge"] += bool(task.order_edges)
+        counts["gold_over_serialised"] += task.over_serialised
+        counts[f"gold_chain:{_longest_chain(task)}"] += 1
+        counts["steps"] += len(task.steps)
+        for step in task.steps if self.by_tool else ():
+            counts[f"tool_steps:{self.scenario.atoms[step.atom].tool}"] += 1
+
+
+def _longest_chain(task: Executed) -> int:
+    return 1 + max(step.group for step in task.steps)
+
+
+def _bindings(task: Executed) -> list[dict[str, Any]]:
+    data = [
+        {"step": number, "argument": f"/{argument}", "from_step": source, "pointer": pointer, "kind": "data"}
+        for number, step in enumerate(task.steps)
+        for argument, source, pointer in step.bound
+    ]
+    order = [
+        {"step": later, "from_step": earlier, "kind": "order", "evidence": change}
+        for earlier, later, change in task.order_edges
+    ]
+    return data + order
+
+
+def _pointer(path: Sequence[str | int]) -> str:
+    return "".join("/" + str(word).replace("~", "~0").replace("/", "~1") for word in path)

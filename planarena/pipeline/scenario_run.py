@@ -1,0 +1,350 @@
+"""One scenario: its atoms, composed level by level, executed and proven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from planarena.config import BuildConfig
+from planarena.environments.catalog import wording_of
+from planarena.environments.state import Footprint
+from planarena.environments.wording import parse_pointer
+from planarena.episodes import Episode
+from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
+from planarena.pipeline.proving import Proven, prove_task
+from planarena.pipeline.scenarios import Scenario, rng_for
+from planarena.pipeline.task_pools import TaskPools
+from planarena.proofs import Dependences, find_dependences
+from planarena.records.canonical import canonical_json, content_id, id_of_bytes
+from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
+from planarena.tasks.atoms import Atom, Binding, Call, resolve
+from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
+
+__all__ = ["execute_scenario"]
+
+
+def execute_scenario(config: BuildConfig, scenario: Scenario) -> ExecutedScenario:
+    """Compose and prove the tasks of one scenario."""
+    return _ScenarioRun(config, scenario).run()
+
+
+class _ScenarioRun:
+    """The work on one scenario: its world, atoms and counters."""
+
+    def __init__(self, config: BuildConfig, scenario: Scenario) -> None:
+        self.config = config
+        self.scenario = scenario
+        self.world = scenario.world
+        self.world.remember(True)
+        self.start = self.world.mark()
+        self.start_digest = self.world.digest()
+        self.rng = rng_for(config.seed, "compose", scenario.domains, scenario.number)
+        self.wording = {
+            name: words for domain in scenario.domains for name, words in wording_of(domain).items()
+        }
+        self.outputs = {
+            name: [parse_pointer(pointer) for pointer in words.outputs]
+            for name, words in self.wording.items()
+        }
+        self.paths = {
+            (name, offer.pointer): offer.path for name, found in scenario.offers.items() for offer in found
+        }
+        self.atoms: list[Atom] = []
+        self.atom_results: list[str] = []
+        self.edges: dict[tuple[str, str, str, str], list[int]] = {}
+        self.discards: list[Discard] = []
+        self.swaps: dict[Any, str | None] = {}
+
+    def run(self) -> ExecutedScenario:
+        """Do all of it."""
+        ground = self._make_atoms()
+        limits = self.config.composition
+        space = compose(
+            self.atoms,
+            ground,
+            self._realise,
+            Limits(limits.max_actions, limits.max_depth, limits.budget),
+            self.rng,
+        )
+        items: list[Executed | Discard] = list(self.discards)
+        self.discards = []
+        pools = TaskPools(space, limits.length_mix, limits.max_actions, self.rng)
+        proven = 0
+        while proven < limits.per_scenario and (member := pools.draw()) is not None:
+            item = self._prove(member)
+            items.append(item)
+            if isinstance(item, Executed):
+                proven += 1
+                pools.count(member)
+        self._restore()
+        if self.world.store.recompute_digest() != self.start_digest:
+            raise RuntimeError(f"an environment of {self.scenario.domains} changed a record in place")
+        return self._product(space, items)
+
+    def _restore(self) -> None:
+        self.world.rollback(self.start)
+        if self.world.digest() != self.start_digest:
+            raise RuntimeError("rolling back did not restore the initial state")
+
+    # -- atoms ---------------------------------------------------------------------------------
+
+    def _make_atoms(self) -> list[Member]:
+        ground: list[Member] = []
+        seen: set[str] = set()
+        for tool in self.scenario.tools:
+            operation = self.world.operations[tool]
+            for proposed in self.world.propose(tool, self.rng):
+                literals = {name: value for name, value in proposed.items() if not _is_bound(value)}
+                needs = tuple(
+                    (name, schema["x-semantic"])
+                    for name, schema in operation.tool.parameters.items()
+                    if (_is_bound(proposed.get(name)))
+                    or (name not in literals and schema.get("x-hidden") and name in operation.tool.required)
+                )
+                marked = {**literals, **{name: {"$need": semantic} for name, semantic in needs}}
+                atom_id = content_id("atom", self.scenario.scenario_id, operation.tool.tool_id, marked)
+                if atom_id in seen:
+                    continue
+                seen.add(atom_id)
+                if needs:
+                    self._add_atom(Atom(atom_id, tool, literals, needs), "")
+                else:
+                    self._add_closed(Atom(atom_id, tool, literals), ground)
+        return ground
+
+    def _add_atom(self, atom: Atom, result: str) -> int:
+        self.atoms.append(atom)
+        self.atom_results.append(result)
+        return len(self.atoms) - 1
+
+    def _add_closed(self, atom: Atom, ground: list[Member]) -> None:
+        outcome = self.world.call(atom.tool, atom.arguments)
+        footprint = self.world.footprint()
+        self.world.rollback(self.start)
+        if outcome.status != "ok":
+            assert outcome.error is not None
+            self.discards.append(
+                Discard(atom.tool, "execution", outcome.error["code"], outcome.error["message"])
+            )
+            return
+        number = self._add_atom(atom, id_of_bytes(outcome.payload))
+        offered = self._offers(number, atom.tool, outcome.result)
+        ground.append(Member(number, {}, 1 << number, 1, offered, footprint, ([number], _SINGLE)))
+
+    def _offers(self, number: int, tool: str, result: Any) -> dict[str, tuple[Source, ...]]:
+        found: dict[str, tuple[Source, ...]] = {}
+        for offer in self.scenario.offers[tool]:
+            value = resolve(result, offer.path)
+            if isinstance(value, str | int | float):
+                found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
+        return found
+
+    # -- composition ---------------------------------------------------------------------------
+
+    def _program(self, order: Sequence[int], bindings: dict[tuple[int, str], Source]) -> list[Call]:
+        place = {atom: step for step, atom in enumerate(order)}
+        calls = []
+        for number in order:
+            atom = self.atoms[number]
+            bound = []
+            for argument, _ in atom.needs:
+                source = bindings[number, argument]
+                path = self.paths[self.atoms[source.atom].tool, source.pointer]
+                bound.append(Binding(argument, place[source.atom], path))
+            calls.append(Call(atom.tool, atom.arguments, tuple(bound)))
+        return calls
+
+    def _realise(self, candidate: Candidate) -> Member | None:
+        """Execute a candidate, find what truly depends on what, and give it the expression that says so."""
+        left, right = candidate.left, candidate.right
+        bindings = {**left.bindings, **candidate.bindings}
+        order: list[int] = list(left.payload[0])
+        if isinstance(right, int):
+            order.append(right)
+            level = left.level + 1
+        else:
+            order += right.payload[0]
+            bindings.update(right.bindings)
+            level = max(left.level, right.level) + 1
+        program = self._program(order, bindings)
+        episode = Episode(self.world, program)
+        footprints: list[Footprint] = []
+        failed = False
+        for step in range(len(program)):
+            outcome = episode.perform(step)
+            if outcome.status != "ok":
+                failed = True
+                break
+            footprints.append(self.world.footprint())
+        self.world.rollback(self.start)
+        self._count_edges(candidate, failed)
+        if failed:
+            assert outcome.error is not None
+            self.discards.append(
+                Discard(
+                    ", ".join(self.atoms[number].tool for number in order),
+                    "execution",
+                    outcome.error["code"],
+                    f"step {step} ({self.atoms[order[step]].tool}): {outcome.error['message']}",
+                )
+            )
+            return None
+        if _overwritten(program, footprints):
+            return None
+        results = list(episode.results)
+        names = [
+            (number, tuple(bindings[number, argument] for argument, _ in self.atoms[number].needs))
+            for number in order
+        ]
+        found = find_dependences(program, footprints, episode, names, self.swaps)
+        expression, over_serialised = from_order(found.before)
+        if candidate.op == "," and not isinstance(right, int) and not _crosses(found.before, left.n_actions):
+            return None  # the two parts commute: the parallel candidate says the same
+        numbered = canonical(relabel(expression, order), self._label)
+        last = order[-1]
+        offered = left.offers if isinstance(right, int) else _joined(left.offers, right.offers)
+        if isinstance(right, int):
+            offered = _joined(offered, self._offers(last, self.atoms[last].tool, results[-1]))
+        union = Footprint(
+            frozenset().union(*(footprint.reads for footprint in footprints)),
+            frozenset().union(*(footprint.writes for footprint in footprints)),
+        )
+        mask = sum(1 << number for number in order)
+        return Member(numbered, bindings, mask, level, offered, union, (order, (found, over_serialised)))
+
+    def _label(self, number: Any) -> str:
+        atom = self.atoms[number]
+        return f"{atom.tool}:{atom.atom_id}"
+
+    def _count_edges(self, candidate: Candidate, failed: bool) -> None:
+        for (consumer, argument), source in candidate.bindings.items():
+            key = (self.atoms[source.atom].tool, source.pointer, self.atoms[consumer].tool, argument)
+            counts = self.edges.setdefault(key, [0, 0])
+            counts[0] += 1
+            counts[1] += not failed
+
+    # -- proofs --------------------------------------------------------------------------------
+
+    def _prove(self, member: Member) -> Executed | Discard:
+        """Prove a task in its unrolled order, or say which proof fails."""
+        rows = generations(member.expression)
+        order = [number for row in rows for number in row]
+        program = self._program(order, member.bindings)
+        text = render(member.expression, lambda number: self.atoms[number].tool)
+        proven = prove_task(self.world, program, _before_in(member.expression, order), self.outputs, text)
+        return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)
+
+    def _executed(self, member: Member, rows: list[list[int]], order: list[int], proven: Proven) -> Executed:
+        place = {number: step for step, number in enumerate(order)}
+        group = {number: row for row, numbers in enumerate(rows) for number in numbers}
+        steps = []
+        for _step, (number, one) in enumerate(zip(order, proven.taken, strict=True)):
+            bound = tuple(
+                (
+                    argument,
+                    place[member.bindings[number, argument].atom],
+                    member.bindings[number, argument].pointer,
+                )
+                for argument, _ in self.atoms[number].needs
+            )
+            steps.append(
+                Step(
+                    number,
+                    group[number],
+                    one.arguments,
+                    bound,
+                    one.outcome.result,
+                    one.state_before,
+                    one.state_after,
+                )
+            )
+        old_order, (found, over_serialised) = member.payload
+        edges = tuple(
+            sorted(
+                (place[old_order[edge.earlier]], place[old_order[edge.later]], edge.change)
+                for edge in found.order_edges
+            )
+        )
+        text = render(member.expression, str)
+        return Executed(
+            text, member.level, tuple(steps), edges, over_serialised, proven.goal, proven.reported
+        )
+
+    def _product(self, space: Composition, items: list[Executed | Discard]) -> ExecutedScenario:
+        scenario = self.scenario
+        return ExecutedScenario(
+            number=scenario.number,
+            scenario_id=scenario.scenario_id,
+            title=scenario.seed.title,
+            description=scenario.seed.description,
+            domain="+".join(scenario.domains),
+            domains=scenario.domains,
+            tools=scenario.tools,
+            facts=self.world.facts,
+            seed_state=canonical_json(self.world.store.dump()),
+            seed_state_hash=self.start_digest,
+            atoms=tuple(self.atoms),
+            atom_results=tuple(self.atom_results),
+            edges=tuple(ScenarioEdge(*key, *counts) for key, counts in sorted(self.edges.items())),
+            stop_reason=space.stop_reason,
+            tried=space.tried,
+            items=tuple(items),
+        )
+
+
+_SINGLE = (Dependences([0], []), False)
+
+
+def _is_bound(value: Any) -> bool:
+    from planarena.environments import BOUND
+
+    return value is BOUND
+
+
+def _overwritten(program: Sequence[Call], footprints: Sequence[Footprint]) -> bool:
+    """Say whether a write is plainly lost: made again with the same kinds of values before anything saw it.
+
+    Only a short cut: drop-one replay would discard such a task later.
+    """
+    for later, call in enumerate(program):
+        writes = footprints[later].writes
+        if not writes:
+            continue
+        for earlier in range(later):
+            other = program[earlier]
+            if (
+                other.tool == call.tool
+                and footprints[earlier].writes == writes
+                and other.literals.keys() == call.literals.keys()
+                and not any(_reads(footprints[step], writes) for step in range(earlier + 1, later))
+            ):
+                return True
+    return False
+
+
+def _reads(footprint: Footprint, keys: frozenset[tuple[str, str | None]]) -> bool:
+    return any(key in footprint.reads or (key[0], None) in footprint.reads for key in keys)
+
+
+def _crosses(before: Sequence[int], split: int) -> bool:
+    left = (1 << split) - 1
+    return any(mask & left for mask in before[split:])
+
+
+def _joined(
+    left: dict[str, tuple[Source, ...]], right: dict[str, tuple[Source, ...]]
+) -> dict[str, tuple[Source, ...]]:
+    joined = dict(left)
+    for semantic, sources in right.items():
+        joined[semantic] = (*joined.get(semantic, ()), *sources)
+    return joined
+
+
+def _before_in(expression: Expression, order: Sequence[int]) -> list[int]:
+    """Return the predecessors of an expression's leaves as bit masks over places in `order`."""
+    names, masks = order_of(expression)
+    place = {number: step for step, number in enumerate(order)}
+    before = [0] * len(order)
+    for name, mask in zip(names, masks, strict=True):
+        before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
+    return before

@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from planarena.bench import Asked
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.conversation import Conversation, calls_of_reply
 from planarena.eval.models.dialogues import Exchange, Item
-from planarena.eval.policy import Asked
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from planarena.bench import Asked
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.models.dialogues import Exchange, Item
 from planarena.eval.models.native_text import split_thought
-from planarena.eval.policy import Asked
 from planarena.eval.responses import Response, Responses, count_tokens, read_rows
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average

@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 import orjson
 
+from planarena.bench import Policy
 from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.models.generation import Generation
-from planarena.eval.policy import Policy
 from planarena.eval.responses import Response, read_responses
 from planarena.eval.results import SuiteResult
 from planarena.eval.statistics import paired_difference

@@ -28,6 +28,8 @@ class GenerationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             server, for models that take none.
         top_p: Nucleus; None leaves it out.
         max_tokens: Most tokens of one reply; None leaves it to a server and is 2,048 for a folder.
+        format_sensitivity: Ask BFCL v4's 200 items in 26 prompt formats, too: 5,200 requests that count in no overall
+            value. The prompts are bfcl-eval's own, whatever format the rest is asked in; not with `native`.
         shots: Worked examples before an MMLU-Pro question (its script takes 5).
         options: Further parameters of every request to a server, as {"reasoning_effort": "low"}.
         chat_template: A file with the chat template of a model that has none.
@@ -56,6 +58,7 @@ class GenerationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: float | str = "auto"
     top_p: float | None = None
     max_tokens: int | None = None
+    format_sensitivity: bool = False
     shots: int = 5
     options: dict[str, Any] = {}
     chat_template: str = ""

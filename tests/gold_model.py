@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from planarena.eval.bfcl.asking import _ASKED
+from planarena.eval.bfcl.categories import asked_categories
 from planarena.eval.bfcl.pool import Pool
 from planarena.eval.config import EvalConfig
 
@@ -29,7 +29,7 @@ class GoldModel:
         self._gold: dict[Key, list[dict[str, Any]]] = {}
         pool = Pool(EvalConfig(suites=("bfcl-v3",), out="unused", responses="gold"))
         try:
-            for category in _ASKED:
+            for category in asked_categories("bfcl-v3", "native", False):
                 for key, output in pool.call("gold", category)[:limit]:
                     place = {"category": category, "id": key, "given": None, "underscored": True}
                     self._learn(pool.call("prepare", place), output, category)

@@ -220,17 +220,24 @@ class UpdateConfig(_Section, frozen=True, kw_only=True):
 
 
 class ValidationConfig(_Section, frozen=True, kw_only=True):
-    """Greedy validation on the split `validation`.
+    """Greedy validation: on rows of the split `validation`, and on tasks that the policy plays.
 
     Attributes:
         every: Steps between two; 0 for none, None for a tenth of the run.
         rows: Most rows.
-        select: The metric that makes a checkpoint the best.
+        bench: Whose tasks are played: a run, or `planarena-1` for the bench that ships; empty for none.
+        bench_splits: Of that run.
+        bench_tasks: Most tasks, drawn by the seed.
+        select: What makes a checkpoint the best: `success` or `reward` on the rows, `bench` for success on the
+            tasks; None is `bench` where there is one, else `success`.
     """
 
     every: int | None = None
     rows: int = 64
-    select: Literal["success", "reward"] = "success"
+    bench: str = ""
+    bench_splits: tuple[str, ...] = ("validation",)
+    bench_tasks: int = 64
+    select: Literal["success", "reward", "bench"] | None = None
 
 
 class CheckpointConfig(_Section, frozen=True, kw_only=True):
@@ -322,6 +329,9 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
             del fields[name]
         if not self.verl:
             del fields["verl"]
+        if not self.validation.bench:
+            for name in ("bench", "bench_splits", "bench_tasks"):
+                del fields["validation"][name]
         return fields
 
 
@@ -402,6 +412,8 @@ def complete(config: TrainConfig) -> TrainConfig:
     validation, checkpoint = config.validation, config.checkpoint
     if validation.every is None:
         validation = msgspec.structs.replace(validation, every=every)
+    if validation.select is None:
+        validation = msgspec.structs.replace(validation, select="bench" if validation.bench else "success")
     if checkpoint.every is None:
         checkpoint = msgspec.structs.replace(checkpoint, every=every)
     data = config.data
@@ -481,6 +493,7 @@ def _check(config: TrainConfig) -> None:
         "update.expert_batch_size": update.expert_batch_size,
         "update.sync_interval": update.sync_interval,
         "update.micro_batch_tokens": update.micro_batch_tokens,
+        "validation.bench_tasks": config.validation.bench_tasks,
         "checkpoint.keep": config.checkpoint.keep,
         "steps": config.steps,
     }
@@ -496,6 +509,7 @@ def _check(config: TrainConfig) -> None:
     for key, number in above_zero.items():
         if number is not None and not 0 < number < float("inf"):
             raise ConfigError(f"{number} is out of range", where=key, fix="give a number above 0")
+    _check_validation(config.validation)
     tiny = config.model.tiny
     if tiny.hidden % (2 * tiny.heads):
         raise ConfigError(
@@ -505,3 +519,18 @@ def _check(config: TrainConfig) -> None:
         )
     if not 0 <= config.seed < 2**31:
         raise ConfigError(f"{config.seed} is out of range", where="seed", fix="give 0 to 2147483647")
+
+
+def _check_validation(validation: ValidationConfig) -> None:
+    if validation.select == "bench" and not validation.bench:
+        raise ConfigError(
+            "there is no bench to select by",
+            where="validation.select",
+            fix="name one: validation.bench=planarena-1, or a run",
+        )
+    if validation.bench and not validation.every:
+        raise ConfigError(
+            "the bench would never be played",
+            where="validation.every",
+            fix="give the steps between two validations, or leave validation.bench away",
+        )

@@ -10,10 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from planarena.bench import Task, load_tasks, play, summarise
 from planarena.eval.algorithms.plan import StudyConfig, Unit
 from planarena.eval.algorithms.setting import TEST_SETS
-from planarena.eval.arena import Task, load_tasks, play
-from planarena.eval.arena.measures import summarise
 from planarena.rows import RowOptions
 from planarena.trainers.config import (
     CheckpointConfig,
@@ -233,13 +232,13 @@ def do_unit(config: StudyConfig, unit: Unit) -> dict[str, Any]:
 
 def evaluate(config: StudyConfig, model: Path, *, seed: int) -> dict[str, Any]:
     """Play both test sets greedily and sampled; per task whether it succeeded, and what the episodes show."""
-    from planarena.eval.arena.checkpoint import CheckpointPolicy
+    from planarena.trainers.local.chat_policy import ChatPolicy
+    from planarena.trainers.local.model import choose_device, load_policy
 
     found: dict[str, Any] = {}
+    loaded = load_policy(model, ModelConfig(path=str(model)), choose_device(config.device), train=False)
     for manner, temperature in (("greedy", 0.0), ("sampled", 1.0)):
-        policy = CheckpointPolicy(
-            model, _FORMAT, temperature=temperature, seed=seed + 1, max_tokens=_REPLY, device=config.device
-        )
+        policy = ChatPolicy(loaded, _FORMAT, limit=_REPLY, temperature=temperature, seed=seed + 1)
         found[manner] = {}
         for name in TEST_SETS:
             episodes = list(play(policy, _tasks(str(Path(config.out) / "data" / name)), most_turns=_TURNS))

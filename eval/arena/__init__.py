@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planarena.eval.arena.play import Played, play
+from planarena.bench import BENCH, Played, Task, load_tasks, play
 from planarena.eval.arena.suite import generate, score
-from planarena.eval.arena.tasks import BENCH, Task, load_tasks
 
 __all__ = ["BENCH", "Played", "Task", "generate", "load_tasks", "play", "score"]

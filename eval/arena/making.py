@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
+from planarena.bench import BENCH
 from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, ExecutionConfig, SplitConfig
-from planarena.eval.arena.tasks import BENCH
 from planarena.records import Run, content_id, read_rows, write_shard
 from planarena.records.tables import FORMAT_VERSION
 

@@ -8,20 +8,28 @@ from typing import Any
 
 import msgspec
 
-from planarena import formats
-from planarena.errors import UserError
-from planarena.eval.arena.measures import MEASURES, measure, summarise
-from planarena.eval.arena.play import Played, play
-from planarena.eval.arena.policies import GoldPolicy, Recorded
-from planarena.eval.arena.tasks import BENCH, Task, bench_path, load_tasks
+from planarena.bench import (
+    BENCH,
+    KINDS,
+    MEASURES,
+    GoldPolicy,
+    Played,
+    Policy,
+    Recorded,
+    Task,
+    bench_options,
+    bench_path,
+    load_tasks,
+    measure,
+    play,
+    summarise,
+)
 from planarena.eval.config import EvalConfig
-from planarena.eval.policy import Policy
 from planarena.eval.responses import Response, Responses
 from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average
-from planarena.rows import RowOptions
 
-__all__ = ["arena_options", "generate", "result_of", "score"]
+__all__ = ["generate", "result_of", "score"]
 
 _FORMULAS = {
     "success": "share of all tasks: the goal predicate holds and the user has an answer; where no call is right, "
@@ -30,24 +38,6 @@ _FORMULAS = {
     "no call": "the same over the requests that no call answers",
     "unseen tools": "the same over the tasks of the held-out namespaces",
 }
-
-
-def arena_options(form: str = "planarena", **options: Any) -> RowOptions:
-    """Return how prompts are written for a format.
-
-    Raises:
-        UserError: There is no such format, or none of its prompts is a chat that can be continued.
-    """
-    formats.get(form)
-    if form in ("toolrl", "chord", "math"):
-        raise UserError(
-            f"prompts of the format {form} pack the history into one message, so no dialogue can be continued",
-            where="format",
-            fix="choose planarena, think, parameters, params, answer, toolupt, hermes or native",
-        )
-    if form == "toolupt":
-        options.setdefault("template", "short")
-    return RowOptions(format=form, **options)
 
 
 def generate(
@@ -127,7 +117,7 @@ def _tasks(config: EvalConfig, form: str, stack: ExitStack) -> list[Task]:
     chosen: dict[str, Any] = {"template": made.template, "signatures": made.signatures or None}
     if made.plan is not None:
         chosen["plan"] = "step" if made.plan else "none"
-    options = arena_options(form, **{key: value for key, value in chosen.items() if value})
+    options = bench_options(form, **{key: value for key, value in chosen.items() if value})
     return load_tasks(path, options, limit=config.limit)
 
 
@@ -173,15 +163,9 @@ def result_of(
     verdicts = [_verdict(one, (missing or {}).get((one.task.id, one.sample), "")) for one in episodes]
     by_item = {one.task.id: one.task for one in episodes}
     rows = _category_rows(verdicts, by_item.values())
-    chosen: dict[str, Callable[[Task], bool]] = {
-        "success": lambda _: True,
-        "with calls": lambda task: task.actions > 0,
-        "no call": lambda task: task.actions == 0,
-        "unseen tools": lambda task: task.row.split == "unseen_tools",
-    }
     overall: list[Overall] = [
         micro_average(name, _FORMULAS[name], [one for one in verdicts if wanted(by_item[one.id])])
-        for name, wanted in chosen.items()
+        for name, wanted in KINDS.items()
     ]
     played = [one for one in episodes if (one.task.id, one.sample) not in (missing or {})]
     measured = summarise(played)
@@ -203,7 +187,7 @@ def _category_rows(verdicts: list[Verdict], tasks: Iterable[Task]) -> list[Categ
     rows: list[CategoryRow] = []
     listed = sorted(tasks, key=lambda task: (task.actions == 0, task.actions, task.category))
     cuts: tuple[Callable[[Task], str], ...] = (
-        _kind,
+        lambda task: task.kind,
         lambda task: f"shape: {task.shape}" if task.actions else "",
         lambda task: f"split: {task.row.split}",
     )
@@ -218,12 +202,6 @@ def _category_rows(verdicts: list[Verdict], tasks: Iterable[Task]) -> list[Categ
     return rows
 
 
-def _kind(task: Task) -> str:
-    if not task.actions:
-        return f"no call: {task.category.replace('_', ' ')}"
-    return f"{task.actions} action{'s' if task.actions > 1 else ''}"
-
-
 def _verdict(one: Played, missing: str) -> Verdict:
     found = measure(one)
     success = one.success and not missing
@@ -234,7 +212,7 @@ def _verdict(one: Played, missing: str) -> Verdict:
         reason, detail = _reason(one)
     return Verdict(
         id=one.task.id,
-        category=_kind(one.task),
+        category=one.task.kind,
         correct=success,
         reason=reason,
         detail=detail[:300],

@@ -24,12 +24,13 @@ from bfcl_eval.utils import (
 )
 
 
-def prepare(entry: dict[str, Any], underscored: bool) -> dict[str, Any]:
+def prepare(entry: dict[str, Any], underscored: bool, prompt_format: str = "") -> dict[str, Any]:
     """Return an item as a model is asked it.
 
     Args:
         entry: The question as it is published.
         underscored: Write function names as servers take them, without dots.
+        prompt_format: One of bfcl-eval's 26: the first message then states tools and what to write in it.
 
     Returns:
         `turns`: messages of each turn; `tools` in the OpenAI shape; `added`: by turn, tools that come with it;
@@ -41,6 +42,13 @@ def prepare(entry: dict[str, Any], underscored: bool) -> dict[str, Any]:
     withheld = {str(turn): tools for turn, tools in (entry.get("missed_function") or {}).items()}
     add_language_specific_hint_to_function_doc([entry])
     turns = [list(messages) for messages in entry["question"]]
+    if prompt_format:
+        from bfcl_eval.model_handler.utils import formulate_system_prompt
+
+        words = formulate_system_prompt(prompt_format, entry["function"])
+        if turns[0][0]["role"] == "system":
+            words += "\n\n" + turns[0].pop(0)["content"]
+        turns[0].insert(0, {"role": "system", "content": words})
     for turn in withheld:
         turns[int(turn)] = [{"role": "user", "content": DEFAULT_USER_PROMPT_FOR_ADDITIONAL_FUNCTION_FC}]
     return {

@@ -341,7 +341,8 @@ def naming(request: dict[str, Any]) -> tuple[int, int]:
 def prepare(request: dict[str, Any]) -> dict[str, Any]:
     """One item as a model is asked it; see `_asking.prepare`."""
     question, _ = _entry(request["category"], request["id"], request["given"])
-    shown: dict[str, Any] = _asking.prepare(question, request["underscored"])
+    form = request["id"].split(":")[1] if request["category"] == "format_sensitivity" else ""
+    shown: dict[str, Any] = _asking.prepare(question, request["underscored"], form)
     return shown
 
 

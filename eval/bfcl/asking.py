@@ -14,19 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from planarena.bench import Asked
 from planarena.environments import ReplyError, WorkerDiedError, WorkerTimeoutError
-from planarena.eval.bfcl.categories import LIVE, MULTI_TURN, NON_LIVE
+from planarena.eval.bfcl.categories import FORMATS, MULTI_TURN, asked_categories
 from planarena.eval.bfcl.outputs import read_questions, to_structure
 from planarena.eval.bfcl.pool import Pool
 from planarena.eval.config import EvalConfig
 from planarena.eval.conversation import Conversation, calls_of_reply
 from planarena.eval.models.dialogues import Exchange, Item
-from planarena.eval.policy import Asked
 from planarena.rows.signatures import render_tools
 
 __all__ = ["ask"]
-
-_ASKED = (*NON_LIVE, *LIVE, *MULTI_TURN)
 
 
 @contextmanager
@@ -46,18 +44,18 @@ def ask(suite: str, config: EvalConfig) -> Iterator[Callable[[str], list[Item]]]
     custom = read_questions(Path(config.data[suite])) if suite in config.data else None
     pool = Pool(config)
     try:
-        listed: list[tuple[str, str, dict[str, Any] | None]] = []
-        for category in _ASKED:
-            if custom is None:
-                keys: list[str] = pool.call("ids", category)
-                listed += [(category, key, None) for key in keys[: config.limit]]
-            else:
-                listed += [(category, key, given) for key, given in custom.get(category, [])[: config.limit]]
+
+        def listed(category: str) -> list[tuple[str, dict[str, Any] | None]]:
+            if custom is not None:
+                return [(key, given) for key, given in custom.get(category, [])[: config.limit]]
+            keys: list[str] = pool.call("ids", category)
+            return [(key, None) for key in keys[: config.limit]]
 
         def items(form: str) -> list[Item]:
             return [
                 Item(key, partial(_talk, pool, config, form, category, key, given))
-                for category, key, given in listed
+                for category in asked_categories(suite, form, config.generation.format_sensitivity)
+                for key, given in listed(category)
             ]
 
         yield items
@@ -78,6 +76,9 @@ def _talk(
     place = {"category": category, "id": key, "given": given}
     shown = pool.call("prepare", {**place, "underscored": form == "native"})
     opening = shown["turns"][0]
+    if category in FORMATS:
+        reply = yield Asked(id=key, messages=tuple(opening), sample=sample)
+        return reply.text
     known = [message["content"] for message in opening if message["role"] == "system"]
     conversation = Conversation(
         form, shown["tools"], config, {"instructions": "\n".join(known)} if known else {}

@@ -12,6 +12,7 @@ __all__ = [
     "NON_LIVE",
     "REVISION",
     "SIMPLE",
+    "asked_categories",
     "categories_of",
     "current_id",
     "current_name",
@@ -51,6 +52,22 @@ _OLD_NAMES = {
 def categories_of(suite: str) -> tuple[str, ...]:
     """The categories that a suite scores, in its order."""
     return NON_LIVE + LIVE + MULTI_TURN + (AGENTIC + FORMATS if suite == "bfcl-v4" else ())
+
+
+def asked_categories(suite: str, form: str, formats: bool) -> tuple[str, ...]:
+    """The categories of a suite that a model can be asked here: all but the agentic ones.
+
+    Args:
+        suite: "bfcl-v3" or "bfcl-v4".
+        form: The format of the policy's replies; the prompt formats are for models that call in text.
+        formats: Ask the category of prompt formats, too.
+    """
+    return (
+        NON_LIVE
+        + LIVE
+        + MULTI_TURN
+        + (FORMATS if formats and suite == "bfcl-v4" and form != "native" else ())
+    )
 
 
 def current_id(key: str) -> str:

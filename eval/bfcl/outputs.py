@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planarena.errors import UserError
-from planarena.eval.bfcl.categories import COUNTS, current_name
+from planarena.eval.bfcl.categories import COUNTS, FORMATS, current_name
 from planarena.eval.responses import read_rows
 from planarena.eval.tagged import all_tagged_calls
 
@@ -38,6 +38,8 @@ def to_structure(value: Any, category: str, calls: str) -> Any:
     """
     if category.startswith(("memory", "web_search")) and isinstance(value, str):
         return [[value]]
+    if category in FORMATS:
+        return value  # each prompt format has a way of its own to write calls
     return _untag(value) if calls == "json" else value
 
 
@@ -71,7 +73,7 @@ def read_questions(folder: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     for file in sorted(folder.glob("*.json")):
         match = _FILE.search(file.name)
         category = current_name(match.group(1)) if match is not None else ""
-        if category not in COUNTS:
+        if category not in COUNTS or category in FORMATS:  # the latter's file lists ids of others
             continue
         answers = {}
         if "relevance" not in category:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from planarena.bench import Asked, Policy, Reply
 from planarena.eval.models.journal import Journal
-from planarena.eval.policy import Asked, Policy, Reply
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.formats.blocks import write_json
 

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import orjson
 
+from planarena.bench import Policy
 from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.models.choosing import open_policy, settle
 from planarena.eval.models.dialogues import Counting, Item, Totals, converse
 from planarena.eval.models.journal import Journal, Key
-from planarena.eval.policy import Policy
 from planarena.eval.responses import Responses, count_tokens
 
 __all__ = ["Generation", "UnansweredError"]

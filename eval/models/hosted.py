@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from planarena import formats
+from planarena.bench import Asked, Reply
 from planarena.eval.config import EvalConfig
-from planarena.eval.policy import Asked, Reply
 from planarena.llm import (
     Answer,
     Budget,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from planarena import formats
+from planarena.bench import Asked, Reply
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.models.native_text import message_of, split_thought
-from planarena.eval.policy import Asked, Reply
+from planarena.trainers.local.chat_policy import ChatPolicy
 from planarena.trainers.local.tokenizer import ChatTokenizer
 
 __all__ = ["LocalPolicy", "digest_folder", "prepare_template"]
@@ -24,7 +25,7 @@ _BATCH_TOKENS = {"cpu": 65_536, "cuda": 1_048_576}
 _WHOLE = 1 << 30
 
 
-class LocalPolicy:
+class LocalPolicy(ChatPolicy):
     """A causal model with a chat template, decoded by the local engine.
 
     A reply depends on the dialogue, the sample and the seed, not on what shares its batch (as far as the
@@ -65,47 +66,43 @@ class LocalPolicy:
             import torch
 
             loaded.model.to(torch.bfloat16)
-        self._policy = loaded
-        self.format = prepare_template(loaded.chat, folder, config)
-        self.name = str(config.model)
+        super().__init__(
+            loaded,
+            prepare_template(loaded.chat, folder, config),
+            limit=made.max_tokens or _MOST_TOKENS,
+            temperature=made.warmth(config.samples) or 0.0,
+            seed=config.seed,
+            room=_BATCH_TOKENS.get(device.type, _BATCH_TOKENS["cpu"]),
+            name=str(config.model),
+        )
         self.at_once = made.rows
-        self._folder, self._made, self._seed = folder, made, config.seed
-        self._temperature = made.warmth(config.samples) or 0.0
+        self._folder = folder
 
     @property
     def identity(self) -> dict[str, Any]:
         """What shapes its outputs, besides the prompts."""
         return {
             "model": digest_folder(self._folder),
-            "temperature": self._temperature,
-            "max_tokens": self._made.max_tokens or _MOST_TOKENS,
-            "seed": self._seed if self._temperature else 0,
+            "temperature": self.temperature,
+            "max_tokens": self.limit,
+            "seed": self.seed if self.temperature else 0,
         }
 
-    def reply(self, asked: Sequence[Asked]) -> list[Reply]:
-        """Answer dialogues in batches; see `Policy.reply`."""
-        from planarena.trainers.local.generate import generate
+    def encode(self, asked: Asked) -> list[int]:
+        """Return the ids of a dialogue up to the reply."""
+        return encode(self._policy.chat, asked, self.format)
 
-        chat, context = self._policy.chat, self._policy.context
-        prompts = [encode(chat, one, self.format) for one in asked]
-        wanted = [one.max_tokens or self._made.max_tokens or _MOST_TOKENS for one in asked]
-        limits = [min(most, context - len(ids)) for most, ids in zip(wanted, prompts, strict=True)]
-        found = [no_room(self.format, len(ids)) for ids in prompts]
-        fitting = [place for place, limit in enumerate(limits) if limit > 0]
-        room = _BATCH_TOKENS.get(self._policy.device.type, _BATCH_TOKENS["cpu"])
-        for batch in _batches(fitting, [len(ids) + limits[place] for place, ids in enumerate(prompts)], room):
-            rolled = generate(
-                self._policy,
-                [prompts[place] for place in batch],
-                limits=[limits[place] for place in batch],
-                temperature=self._temperature,
-                seed=0,
-                seeds=[seed_of(self._seed, asked[place]) for place in batch],
-                rows=len(batch),
-            )
-            for place, (one,) in zip(batch, rolled, strict=True):
-                found[place] = read_ids(chat, one.ids, not one.ended, self.format, len(prompts[place]))
-        return found
+    def read(self, ids: Sequence[int], cut: bool, prompt_tokens: int) -> Reply:
+        """Return sampled ids as a reply; of the format native as an assistant message."""
+        return read_ids(self._policy.chat, ids, cut, self.format, prompt_tokens)
+
+    def silence(self, prompt_tokens: int) -> Reply:
+        """Return the reply to a dialogue that the context has no room for."""
+        return no_room(self.format, prompt_tokens)
+
+    def seeds(self, asked: Sequence[Asked]) -> list[int]:
+        """Return the seed of each reply's draws, by what it answers alone."""
+        return [seed_of(self.seed, one) for one in asked]
 
     def close(self) -> None:
         """Nothing is held outside of this process."""
@@ -117,20 +114,6 @@ class LocalPolicy:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _batches(places: Sequence[int], sizes: Sequence[int], room: int) -> Iterator[list[int]]:
-    """Split places into batches, the longest first, whose padded size stays within the room."""
-    batch: list[int] = []
-    longest = 0
-    for place in sorted(places, key=lambda one: (-sizes[one], one)):
-        longest = longest or sizes[place]
-        if batch and longest * (len(batch) + 1) > room:
-            yield batch
-            batch, longest = [], sizes[place]
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 # --- what every engine of a folder shares --------------------------------------------------------------

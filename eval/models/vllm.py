@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from planarena.bench import Asked, Reply
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.models.local import (
@@ -19,7 +20,6 @@ from planarena.eval.models.local import (
     read_ids,
     seed_of,
 )
-from planarena.eval.policy import Asked, Reply
 from planarena.trainers.local.tokenizer import ChatTokenizer
 
 __all__ = ["VllmPolicy", "vllm_installed"]

@@ -159,7 +159,7 @@ class _Watch:
             self._bar.update(self._task, completed=done, description=told)
             return
         now = time.monotonic()
-        if now - self._last >= 5 or done >= total or "validation/success" in metrics:
+        if now - self._last >= 5 or done >= total or not _VALIDATED.isdisjoint(metrics):
             self._last = now
             print(f"step {done} of {total}  {told}", file=sys.stderr, flush=True)
 
@@ -172,7 +172,11 @@ _SHOWN = {
     "length/mean": "length",
     "policy/entropy": "entropy",
     "validation/success": "validation",
+    "bench/success": "bench",
 }
+
+
+_VALIDATED = {"validation/success", "bench/success"}
 
 
 def _told(metrics: dict[str, Any]) -> str:
@@ -207,7 +211,17 @@ def _print_result(config: TrainConfig, result: TrainResult, seconds: float, as_j
     typer.echo(f"  curves        {result.out}/plot.png")
     typer.echo(f"  checkpoint    {result.checkpoint}")
     if result.best:
-        typer.echo(f"  best          {result.best} (by validation)")
+        typer.echo(f"  best          {result.best} ({_chosen_by(info)})")
+
+
+def _chosen_by(info: dict[str, Any]) -> str:
+    best, select = info["best"], info["config"]["validation"]["select"]
+    words = {
+        "success": "success in validation",
+        "reward": "reward in validation",
+        "bench": "success on the bench",
+    }
+    return f"{words[select]} {best['value']:.3f}"
 
 
 def _print_list(as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""The one goal predicate: the final state is reached and the required outputs were observed.
+"""The one goal predicate: the final state is reached and the required outputs were observed; and what success is.
 
 A state hash alone would call every read-only task minimal at zero steps and let a policy that does
 nothing succeed. Minimality, negatives, training and evaluation all use `reached`.
@@ -45,6 +45,20 @@ class Goal(msgspec.Struct, frozen=True, array_like=True):
 
     final_state_hash: str
     required_outputs: tuple[RequiredOutput, ...]
+
+
+def succeeded(goal: bool, answered: bool, *, calls: int, gold_calls: int) -> bool:
+    """Say whether an episode is a success: the goal is reached and the user has an answer.
+
+    Where no call is right, whoever answers must not have made any: a look that changes nothing leaves the goal reached.
+
+    Args:
+        goal: What `reached` says at its end.
+        answered: It ended with an answer to the user's last message.
+        calls: Calls that it made.
+        gold_calls: Calls of the gold.
+    """
+    return goal and answered and (gold_calls > 0 or calls == 0)
 
 
 def _same(left: Any, right: Any) -> bool:

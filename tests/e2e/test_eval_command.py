@@ -132,8 +132,12 @@ def test_bfcl_says_what_was_not_run(tmp_path: Path) -> None:
     done = planarena("eval", "bfcl-v4", "--out", tmp_path / "run", "--responses", source, "--limit", "1")
     assert done.returncode == 0, done.stderr
     assert "simple_python           100.00 %  1 of 1" in done.stdout
-    assert "web_search_base         not run: needs a search key and the internet to generate" in done.stdout
-    assert "memory_vector           not run: needs model weights to generate" in done.stdout
+    assert (
+        "web_search_base         not run: a model needs a search key and the internet for it" in done.stdout
+    )
+    assert (
+        "memory_vector           not run: its search needs the weights of an embedding model" in done.stdout
+    )
     assert "multi_turn_base         not run: no outputs were given" in done.stdout
     run = json.loads((tmp_path / "run" / "run.json").read_text())
     assert run["reading"]["bfcl-v4"]["unknown_items"] == 1

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from gold_model import GoldModel
 from llm_server import Script, ScriptedServer
 
 from planarena import managed
+from planarena.bench import Asked, Reply
 from planarena.environments import sandbox
 from planarena.errors import EnvironmentUnavailableError
 from planarena.eval import EvalConfig, Evaluation, evaluate
+from planarena.eval.bfcl.pool import Pool
 from planarena.eval.models.generation import UnansweredError
 from planarena.eval.settings import GenerationConfig
 
@@ -158,3 +161,62 @@ def test_one_request_in_five_failing_changes_nothing(
     assert failed > 0.1 * len(server.arrivals)
     for name in FILES:
         assert (out / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+class ByItem:
+    """Says what is written down for an item, and nothing elsewhere."""
+
+    name = "by item"
+
+    def __init__(self, texts: dict[str, str], form: str) -> None:
+        self.texts, self.format = texts, form
+        self.asked: dict[str, Asked] = {}
+
+    def reply(self, asked: Sequence[Asked]) -> list[Reply]:
+        self.asked |= {one.id: one for one in asked}
+        return [Reply(text=self.texts.get(one.id, "No."), tokens=3, prompt_tokens=5) for one in asked]
+
+
+def test_prompt_formats_are_asked_where_they_are_wanted(gold: GoldModel, tmp_path: Path) -> None:
+    pool = Pool(EvalConfig(suites=("bfcl-v4",), out="unused", responses="gold"))
+    try:
+        texts = dict(pool.call("gold", "format_sensitivity")[:26])
+        prompts = {
+            key: pool.call(
+                "prepare", {"category": "format_sensitivity", "id": key, "given": None, "underscored": False}
+            )
+            for key in texts
+        }
+    finally:
+        pool.close()
+    # Every format is a prompt of its own, and each states the item's function in the way that its name says.
+    systems = {key: shown["turns"][0][0]["content"] for key, shown in prompts.items()}
+    assert len(set(systems.values())) == 26
+    for key, words in systems.items():
+        assert ("<TOOLCALL>" in words) == ("tool_call_tag=True" in key), key
+
+    def made(form: str, wanted: bool) -> tuple[ByItem, dict[str, dict[str, object]]]:
+        policy = ByItem(texts, form)
+        out = tmp_path / f"{form}-{wanted}"
+        config = EvalConfig(
+            ("bfcl-v4",),
+            str(out),
+            model="by item",
+            limit=LIMIT,
+            generation=GenerationConfig(format_sensitivity=wanted),
+        )
+        evaluate(config, policy=policy)
+        scores = json.loads((out / "scores.json").read_bytes())["suites"]["bfcl-v4"]
+        return policy, {row["category"]: row for row in scores["categories"]}
+
+    policy, rows = made("hermes", True)
+    assert (rows["format_sensitivity"]["accuracy"], rows["format_sensitivity"]["items"]) == (1.0, LIMIT)
+    asked = [one for key, one in policy.asked.items() if key.startswith("format_sensitivity")]
+    assert [one.messages[0]["content"] for one in asked] == [systems[one.id] for one in asked]
+    assert len(asked) == LIMIT
+    for name in ("web_search_base", "memory_kv", "memory_vector"):
+        assert rows[name]["accuracy"] is None
+        assert "outputs that are given are scored" in str(rows[name]["not_run"])
+    for policy, rows in (made("native", True), made("hermes", False)):
+        assert "generation.format_sensitivity=true" in str(rows["format_sensitivity"]["not_run"])
+        assert not any(key.startswith("format_sensitivity") for key in policy.asked)

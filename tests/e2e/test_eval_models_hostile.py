@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from planarena import managed
+from planarena.bench import Asked, Reply
 from planarena.environments import sandbox
 from planarena.errors import EnvironmentUnavailableError
 from planarena.eval import EvalConfig
 from planarena.eval.bfcl import ask
 from planarena.eval.models.dialogues import Item
-from planarena.eval.policy import Asked, Reply
 
 
 @pytest.fixture(scope="module")

@@ -183,8 +183,8 @@ _TOOL_TEMPLATE = """{%- for tool in tools or [] -%}{{ tool['function']['name'] }
 def test_a_template_that_states_tools_calls_natively(
     trained: Path, data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from planarena.bench import Asked
     from planarena.eval.models.local import encode
-    from planarena.eval.policy import Asked
     from planarena.trainers.config import ModelConfig as Arithmetic
     from planarena.trainers.local.model import choose_device, load_policy
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from planarena import BuildConfig, Run
+from planarena.bench import bench_path
 from planarena.config import PRESETS
 from planarena.eval.arena.making import BENCH_CONFIG, make_bench
-from planarena.eval.arena.tasks import bench_path
 from planarena.pipeline.scenarios import draw_scenario
 from planarena.proofs import open_scenario, read_goal, replay_trajectory
 from planarena.records import content_id

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from planarena.bench import Reply
 from planarena.eval import EvalConfig
 from planarena.eval.api_bank import ask, match, read_samples
-from planarena.eval.policy import Reply
 
 
 @pytest.mark.parametrize("form", ["native", "planarena", "toolupt"])

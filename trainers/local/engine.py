@@ -8,26 +8,30 @@ import errno
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import torch
 
 from planarena.errors import Interrupted, PlanArenaError, UserError
-from planarena.trainers.config import TrainConfig
+from planarena.trainers.config import RolloutConfig, TrainConfig
+from planarena.trainers.local.bench import load_bench, play_bench
+from planarena.trainers.local.chat_policy import ChatPolicy
 from planarena.trainers.local.collect import Collector, bound
-from planarena.trainers.local.data import Encoder, Order, TrainingData, load_data
+from planarena.trainers.local.data import Encoder, Order, Prompt, TrainingData, load_data
+from planarena.trainers.local.generate import Generated, generate
 from planarena.trainers.local.metrics import MetricsLog, read_metrics
 from planarena.trainers.local.model import Policy, choose_device, choose_threads, load_policy
 from planarena.trainers.local.optimiser import Optimiser
 from planarena.trainers.local.plot import draw_plot
+from planarena.trainers.local.rollout import Rollouts
 from planarena.trainers.local.run import RunFolder
 from planarena.trainers.local.save import Checkpoints, CheckpointState, no_room, reason, restore_weights
 from planarena.trainers.local.score import Scorer, open_judges
 from planarena.trainers.local.start import frozen_start, make_encoder, start_policy
 from planarena.trainers.local.update import Reference, Updater, Work
-from planarena.trainers.local.validate import validate
+from planarena.trainers.local.validate import roll_out, validate
 from planarena.trainers.types import Algorithm, Step
 from planarena.trainers.update import Expert, scheduled_coefficients
 
@@ -71,6 +75,7 @@ class Engine:
         self._saved = -1
         self._validated = -1
         self._plotted = time.monotonic()
+        self._open = contextlib.ExitStack()
 
     def run(self) -> dict[str, Any]:
         """Train to the last step and return what run.json says.
@@ -82,6 +87,8 @@ class Engine:
         """
         self.checkpoints = self._open_checkpoints()
         try:
+            # First of all: a path that is wrong is said before a tiny model has been taught its format.
+            self.bench = load_bench(self.config, self._open, self.say)
             self._set_up()
             return self._train()
         except KeyboardInterrupt as error:
@@ -160,6 +167,8 @@ class Engine:
         left_out = {key: number for key, number in self.data.counts.items() if "longer" in key}
         for what, number in left_out.items():
             self.say(f"left out {number} {what} (the longest prompt has {encoder.longest} tokens)")
+        if self.bench:
+            self.data.counts["bench tasks"] = len(self.bench)
         self.total = self._total_steps()
         self.judges = open_judges(config.judge_model)
         self.scorer = Scorer(
@@ -368,26 +377,56 @@ class Engine:
         return metrics
 
     def _validation(self) -> dict[str, Any]:
-        if not self.data.validation or not self.config.validation.every:
+        config = self.config
+        if not config.validation.every or not (self.data.validation or self.bench):
             return {}
         started = time.perf_counter()
-        metrics, shown = validate(
-            self.policy,
-            self.data.validation,
-            self.config.rollout,
-            self.scorer,
-            self.config.log.samples,
-        )
+        metrics: dict[str, Any] = {}
+        shown: list[dict[str, Any]] = []
+        with self._sampling():
+            if self.data.validation:
+                metrics, shown = validate(
+                    self.policy,
+                    self.data.validation,
+                    config.rollout,
+                    self.scorer,
+                    config.log.samples,
+                    roll=self._roll_out,
+                )
+            if self.bench:
+                limit = int(config.rollout.max_response_length or 1)
+                player = ChatPolicy(self.policy, config.data.format, limit=limit, sample=self._generate)
+                found, played = play_bench(self.bench, player, config.log.samples)
+                metrics, shown = {**metrics, **found}, [*shown, *played]
         self._validated = self.done
         if shown:
             self.folder.write_samples(self.done, shown)
         return {**metrics, "time/validation": time.perf_counter() - started}
 
+    def _sampling(self) -> contextlib.AbstractContextManager[Any]:
+        """Return what holds while validation samples; nothing where the policy is here."""
+        return contextlib.nullcontext()
+
+    def _roll_out(
+        self, policy: Policy, prompts: Sequence[Prompt], config: RolloutConfig, scorer: Scorer
+    ) -> Rollouts:
+        """Respond greedily to held-out rows."""
+        return roll_out(policy, prompts, config, scorer)
+
+    def _generate(
+        self, policy: Policy, prompts: Sequence[Sequence[int]], **wanted: Any
+    ) -> list[list[Generated]]:
+        """Continue prompts; see `generate`."""
+        return generate(policy, prompts, **wanted)
+
     def _is_better(self, metrics: dict[str, Any]) -> bool:
-        if not metrics:
+        chosen = self.config.validation.select
+        keys = ("bench/success", "bench/steps_done")
+        if chosen != "bench":
+            keys = (f"validation/{chosen}", "validation/reward")
+        if keys[0] not in metrics:
             return False
-        value = float(metrics[f"validation/{self.config.validation.select}"])
-        second = float(metrics["validation/reward"])
+        value, second = float(metrics[keys[0]]), float(metrics.get(keys[1], 0.0))
         if math.isnan(value) or (self.best is not None and (value, second) <= self.best[1:]):
             return False
         self.best = (self.done, value, second)
@@ -449,6 +488,7 @@ class Engine:
         )
 
     def _close(self) -> None:
+        self._open.close()
         log = getattr(self, "log", None)
         if log is not None:
             # What a full disk refused to take is refused again here.

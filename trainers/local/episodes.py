@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planarena.environments import Outcome
-from planarena.episodes import reached
+from planarena.episodes import reached, succeeded
 from planarena.formats import Parsed
 from planarena.records import canonical_json
 from planarena.rows import EpisodeRow, Opened, open_environment
@@ -258,7 +258,8 @@ def result(one: Acting, config: RolloutConfig, scorer: Scorer, gamma: float, ind
     goal = 1.0 if reached(one.opened.goal, one.opened.world.digest(), one.opened.observed) else 0.0
     # A trajectory that never says it is done has not answered the user.
     answered = one.parsed is not None and one.parsed.response is not None and not one.truncated
-    success = goal if answered else 0.0
+    gold_calls = sum(len(gold.calls) for gold in one.row.gold)
+    success = float(succeeded(goal > 0, answered, calls=one.calls, gold_calls=gold_calls))
     steps = one.step_rewards
     mean_step = sum(steps) / len(steps) if steps else 0.0
     reward = config.goal_weight * success + config.step_weight * mean_step

@@ -10,7 +10,7 @@ __all__ = ["draw_plot"]
 
 _PANELS = (
     ("reward", ("reward/mean", "validation/reward")),
-    ("success", ("reward/success", "validation/success")),
+    ("success", ("reward/success", "validation/success", "bench/success")),
     ("entropy, nats", ("policy/entropy",)),
     ("response length, tokens", ("length/mean",)),
     ("clip fraction", ("policy/clip_fraction",)),
@@ -59,7 +59,7 @@ def draw_plot(lines: Sequence[dict[str, Any]], path: Path, title: str) -> None:
             points = [(line["step"], line[key]) for line in lines if isinstance(line.get(key), int | float)]
             if points:
                 steps, values = zip(*points, strict=True)
-                marker = "o" if key.startswith("validation/") else ""
+                marker = "o" if key.startswith(("validation/", "bench/")) else ""
                 axes.plot(
                     steps, values, label=key.replace("$", r"\$"), marker=marker, markersize=3, linewidth=1
                 )

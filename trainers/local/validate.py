@@ -63,7 +63,7 @@ def validate(
     scorer: Scorer,
     samples: int,
     *,
-    roll: Callable[..., Rollouts] | None = None,
+    roll: Callable[[Policy, Sequence[Prompt], RolloutConfig, Scorer], Rollouts],
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Return validation metrics and a few outputs for people.
 
@@ -73,9 +73,9 @@ def validate(
         config: Lengths, weights.
         scorer: The reward, without judges: a term that needs one counts as neutral.
         samples: Outputs to return.
-        roll: What `roll_out` is, where the policy is elsewhere.
+        roll: `roll_out`, or what it is where the policy is elsewhere.
     """
-    found = (roll or roll_out)(policy, prompts, config, scorer)
+    found = roll(policy, prompts, config, scorer)
     metrics = {
         "validation/success": mean(sample.success for sample in found.samples),
         "validation/reward": mean(sample.reward for sample in found.samples),

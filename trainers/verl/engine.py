@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ from planarena.trainers.config import RolloutConfig, TrainConfig
 from planarena.trainers.local.data import Encoder, Prompt
 from planarena.trainers.local.engine import Engine as LocalEngine
 from planarena.trainers.local.engine import coverage
+from planarena.trainers.local.generate import Generated
 from planarena.trainers.local.model import Policy
 from planarena.trainers.local.rollout import Rollouts, sample_steps
 from planarena.trainers.local.run import RunFolder
 from planarena.trainers.local.save import Checkpoints, CheckpointState, reason
 from planarena.trainers.local.score import Scorer
-from planarena.trainers.local.validate import validate
 from planarena.trainers.types import Algorithm, Step
 from planarena.trainers.verl.collect import Collector, Sampler
 from planarena.trainers.verl.group import Workers
@@ -207,25 +207,12 @@ class Engine(LocalEngine):
             self.cluster.synchronise(self.done)
         self._sent, self.since_sync = self.done, 0
 
-    def _validation(self) -> dict[str, Any]:
-        if not self.data.validation or not self.config.validation.every:
-            return {}
-        started = time.perf_counter()
+    @contextmanager
+    def _sampling(self) -> Iterator[None]:
         self._send()
-        metrics, shown = validate(
-            self.policy,
-            self.data.validation,
-            self.config.rollout,
-            self.scorer,
-            self.config.log.samples,
-            roll=self._roll_out,
-        )
+        yield
         if self.cluster.sleeps:
             self.cluster.sleep()
-        self._validated = self.done
-        if shown:
-            self.folder.write_samples(self.done, shown)
-        return {**metrics, "time/validation": time.perf_counter() - started}
 
     def _roll_out(
         self, policy: Any, prompts: Sequence[Prompt], config: RolloutConfig, scorer: Scorer
@@ -242,14 +229,6 @@ class Engine(LocalEngine):
                 demonstrations=False,
                 gamma=1.0,
             )
-
-        def sample(_: Any, ids: Sequence[Sequence[int]], *, entropy: bool, **wanted: Any) -> Any:
-            found = self.cluster.sampler.generate(ids, **wanted)
-            if entropy:
-                for one in (one for group in found for one in group):
-                    one.entropy = [0.0] * len(one.ids)
-            return found
-
         return sample_steps(
             policy,
             prompts,
@@ -260,8 +239,22 @@ class Engine(LocalEngine):
             temperature=0.0,
             repeats=1,
             judge=False,
-            sample=sample,
+            sample=self._generate,
         )
+
+    def _generate(
+        self,
+        policy: Policy,  # noqa: ARG002  (the weights are with the workers)
+        prompts: Sequence[Sequence[int]],
+        *,
+        entropy: bool = False,
+        **wanted: Any,
+    ) -> list[list[Generated]]:
+        found = self.cluster.sampler.generate(prompts, **wanted)
+        if entropy:
+            for one in (one for group in found for one in group):
+                one.entropy = [0.0] * len(one.ids)
+        return found
 
     def _save(self) -> None:
         checkpoints: Any = self.checkpoints

@@ -13,12 +13,12 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from eval_samples import api_bank, mmlu_pro, problems
 
 from planarena import formats
+from planarena.bench import Asked, Reply
 from planarena.errors import UserError
 from planarena.eval import EvalConfig, mathematics
 from planarena.eval import api_bank as api_bank_suite
 from planarena.eval import mmlu_pro as mmlu_pro_suite
 from planarena.eval.conversation import Conversation
-from planarena.eval.policy import Asked, Reply
 from planarena.eval.settings import GenerationConfig
 from planarena.formats import Call
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from planarena.bench import Asked, Reply
 from planarena.errors import UserError
 from planarena.eval.models.dialogues import Exchange, Item, converse
 from planarena.eval.models.journal import Journal
-from planarena.eval.policy import Asked, Reply
 
 
 def counting(turns: int) -> Any:

@@ -9,12 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from planarena.bench import Asked, GoldPolicy, Reply, bench_options, bench_path, load_tasks
 from planarena.eval import EvalConfig, evaluate
-from planarena.eval.arena.policies import GoldPolicy
-from planarena.eval.arena.suite import arena_options
-from planarena.eval.arena.tasks import bench_path, load_tasks
 from planarena.eval.models.generation import UnansweredError
-from planarena.eval.policy import Asked, Reply
 
 LIMIT = 3
 
@@ -42,7 +39,7 @@ class Flaky:
 @pytest.fixture
 def policy() -> Flaky:
     with bench_path() as path:
-        return Flaky(GoldPolicy(load_tasks(path, arena_options("planarena"), limit=LIMIT)))
+        return Flaky(GoldPolicy(load_tasks(path, bench_options("planarena"), limit=LIMIT)))
 
 
 def run(out: Path, policy: Flaky) -> None:

@@ -16,13 +16,13 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from eval_samples import problems
 from llm_server import Script, ScriptedServer
 
+from planarena.bench import Asked
 from planarena.cli import main
 from planarena.errors import ConfigError
 from planarena.eval import EvalConfig
 from planarena.eval.models.choosing import settle
 from planarena.eval.models.hosted import HostedPolicy, model_of
 from planarena.eval.models.training import find_checkpoint
-from planarena.eval.policy import Asked
 from planarena.eval.settings import GenerationConfig
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}

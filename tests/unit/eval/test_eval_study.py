@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from planarena.bench import DoNothing, GoldPolicy
 from planarena.errors import ConfigError, UserError
 from planarena.eval.algorithms.data import (
     KINDS,
@@ -28,7 +29,6 @@ from planarena.eval.algorithms.plan import (
 from planarena.eval.algorithms.signs import SIGNS, read_sign, refuse_ablation, runnable
 from planarena.eval.algorithms.tables import markdown_tables
 from planarena.eval.arena import load_tasks, play
-from planarena.eval.arena.policies import DoNothing, GoldPolicy
 from planarena.rows import RowOptions
 from planarena.trainers.algorithms import ablation, ablation_names
 

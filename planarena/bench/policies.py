@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from planarena import formats
+from planarena.bench.policy import Asked, Reply
+from planarena.bench.tasks import Task
 from planarena.environments.instances import Generator, NoInstanceError
-from planarena.eval.arena.tasks import Task
-from planarena.eval.policy import Asked, Reply
 from planarena.formats import Call
 
 __all__ = ["DoNothing", "GoldPolicy", "RandomTool", "Recorded"]

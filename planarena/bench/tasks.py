@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from planarena import formats
 from planarena.environments import operations
 from planarena.environments.domains import DOMAINS, STUDY, load_domain
 from planarena.errors import RunError, UserError
@@ -16,7 +18,7 @@ from planarena.formats import Call
 from planarena.records import Run, read_rows
 from planarena.rows import EpisodeRow, RowOptions, load_episodes
 
-__all__ = ["BENCH", "HELD_OUT", "Task", "bench_path", "load_tasks"]
+__all__ = ["BENCH", "HELD_OUT", "Task", "bench_options", "bench_path", "load_tasks"]
 
 BENCH = "planarena-1"
 HELD_OUT = ("test", "unseen_tools")
@@ -47,6 +49,31 @@ class Task(msgspec.Struct, frozen=True):
         """The gold calls in order."""
         return tuple(call for gold in self.row.gold for call in gold.calls)
 
+    @property
+    def kind(self) -> str:
+        """What tables call it: its number of actions, or why no call is right."""
+        if not self.actions:
+            return f"no call: {self.category.replace('_', ' ')}"
+        return f"{self.actions} action{'s' if self.actions > 1 else ''}"
+
+
+def bench_options(form: str = "planarena", **options: Any) -> RowOptions:
+    """Return how prompts are written for a format.
+
+    Raises:
+        UserError: There is no such format, or none of its prompts is a chat that can be continued.
+    """
+    formats.get(form)
+    if form in ("toolrl", "chord", "math"):
+        raise UserError(
+            f"prompts of the format {form} pack the history into one message, so no dialogue can be continued",
+            where="format",
+            fix="choose planarena, think, parameters, params, answer, toolupt, hermes or native",
+        )
+    if form == "toolupt":
+        options.setdefault("template", "short")
+    return RowOptions(format=form, **options)
+
 
 @contextmanager
 def bench_path() -> Iterator[Path]:
@@ -74,6 +101,7 @@ def load_tasks(
     *,
     splits: tuple[str, ...] = HELD_OUT,
     limit: int | None = None,
+    allow_empty: bool = False,
 ) -> list[Task]:
     """Read the tasks of a run's held-out scenarios, in the run's order.
 
@@ -82,6 +110,7 @@ def load_tasks(
         options: The format that the policy speaks and how prompts are written; the splits in it are not read.
         splits: Whose tasks.
         limit: Most tasks of each category and number of actions.
+        allow_empty: Do not refuse a run without such a task.
 
     Raises:
         UserError: The run has no held-out task that a policy can act on.
@@ -105,7 +134,7 @@ def load_tasks(
         offered = frozenset(str(tool["function"]["name"]) for tool in row.tools)
         shape = _shape(task.expression, task.n_actions)
         tasks.append(Task(task.task_id, row, task.n_actions, shape, task.category, offered))
-    if not tasks:
+    if not tasks and not allow_empty:
         raise UserError(
             f"has no task of the splits {', '.join(splits)} in which a policy can act",
             where=str(path),

@@ -1,19 +1,28 @@
-"""What an episode shows besides success: wasted calls, errors, values from nowhere, how much of the gold was done."""
+"""What episodes show: success by kind of task, wasted calls, errors, values from nowhere, how much of the gold was done."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from planarena.eval.arena.play import Played
+from planarena.bench.play import Played
+from planarena.bench.tasks import Task
 from planarena.judges.overlap import mentioned
 from planarena.proofs import scalars_of
 from planarena.records import canonical_bytes
 
-__all__ = ["MEASURES", "EpisodeMeasures", "measure", "summarise"]
+__all__ = ["KINDS", "MEASURES", "EpisodeMeasures", "measure", "shares", "summarise"]
+
+# The tasks that a success is told of: name -> whether a task is one of them.
+KINDS: dict[str, Callable[[Task], bool]] = {
+    "success": lambda _: True,
+    "with calls": lambda task: task.actions > 0,
+    "no call": lambda task: task.actions == 0,
+    "unseen tools": lambda task: task.row.split == "unseen_tools",
+}
 
 # What `summarise` returns: name -> what it is.
 MEASURES = {
@@ -107,6 +116,18 @@ def _stated(schema: Any) -> list[Any]:
         elif isinstance(item, list):
             stack += item
     return found
+
+
+def shares(episodes: Sequence[Played]) -> dict[str, float]:
+    """Return the share of successes by kind (`KINDS`), number of actions (`3 actions`) and shape (`shape: serial`)."""
+    groups: dict[str, list[bool]] = {}
+    for one in sorted(episodes, key=lambda one: (one.task.actions, one.task.shape)):
+        names = [name for name, belongs in KINDS.items() if belongs(one.task)]
+        if one.task.actions:
+            names += [one.task.kind, f"shape: {one.task.shape}"]
+        for name in names:
+            groups.setdefault(name, []).append(one.success)
+    return {name: sum(found) / len(found) for name, found in groups.items()}
 
 
 def summarise(episodes: Sequence[Played]) -> dict[str, float]:

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from planarena import formats
+from planarena.bench.policy import Asked, Policy
+from planarena.bench.tasks import Task
 from planarena.environments import Outcome
-from planarena.episodes import reached
-from planarena.eval.arena.tasks import Task
-from planarena.eval.policy import Asked, Policy
+from planarena.episodes import reached, succeeded
 from planarena.formats import Native, Parsed
 from planarena.records import canonical_json
 from planarena.rows import Opened, open_environment
@@ -72,7 +72,7 @@ class Played:
     @property
     def success(self) -> bool:
         """The goal is reached and the user has an answer; where no call is right, without having made any."""
-        return self.goal and self.answered and (self.task.actions > 0 or not self.calls)
+        return succeeded(self.goal, self.answered, calls=len(self.calls), gold_calls=self.task.actions)
 
 
 class _Dialogue:

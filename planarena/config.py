@@ -229,10 +229,12 @@ class AllowedConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         unsafe_no_sandbox: Run third-party code without a sandbox.
         simulate: A model that makes up the results of JSON lists of tools, which nothing here can execute.
+        effects: Execute gold trajectories once with live tools that cannot go back; one process does it, in order.
     """
 
     unsafe_no_sandbox: bool = False
     simulate: str = ""
+    effects: bool = False
 
 
 class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -342,6 +344,22 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
         _require(-(2**63) <= self.seed < 2**63, "seed", self.seed, "a 64-bit integer")
         _require(bool(self.sources), "sources", [], "at least one source, as builtin")
+        if self.allowed.effects and self.execution.engine != "local":
+            raise ConfigError(
+                "what is executed for good needs one process that knows what was executed",
+                where="allowed.effects",
+                fix="leave --engine out with --allow-effects",
+            )
+        calls = self.execution.calls
+        if (
+            self.allowed.simulate
+            and (calls.budget_usd, calls.budget_tokens, calls.budget_calls) != (None,) * 3
+        ):
+            raise ConfigError(
+                "a budget does not hold for simulated tools: every worker asks on its own",
+                where="execution.calls",
+                fix="leave --budget-* out, and set the limit where the model is served",
+            )
 
     def identity(self) -> dict[str, Any]:
         """Return what makes two runs the same work: all but the folder, the size and the way of running."""
@@ -354,6 +372,8 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         fields: dict[str, Any] = msgspec.to_builtins(self)
         for name in ("out", "execution", *(() if self.models.active else ("models",))):
             del fields[name]
+        if not self.allowed.effects:  # runs from before there was the option go on
+            del fields["allowed"]["effects"]
         return fields
 
 

@@ -68,6 +68,12 @@ def build(
     unsafe: Annotated[
         bool, typer.Option("--unsafe-no-sandbox", help="Run third-party code without a sandbox.")
     ] = False,
+    effects: Annotated[
+        bool,
+        typer.Option(
+            "--allow-effects", help="Execute gold trajectories once with live tools that cannot go back."
+        ),
+    ] = False,
     simulate: Annotated[
         str,
         typer.Option("--simulate", metavar="ID", help="A model that makes up results of JSON tool lists."),
@@ -113,7 +119,11 @@ def build(
             "scenarios": scenarios,
             "seed": seed,
             "contamination": _benchmarks(against or []),
-            "allowed": {"unsafe_no_sandbox": unsafe or None, "simulate": simulate or None},
+            "allowed": {
+                "unsafe_no_sandbox": unsafe or None,
+                "simulate": simulate or None,
+                "effects": effects or None,
+            },
             "composition": {"max_actions": max_actions, "max_depth": max_depth},
             "contrast": {"candidates": negatives},
             "models": {"proposers": models or None, "judge": judge or None},

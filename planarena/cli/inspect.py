@@ -160,6 +160,7 @@ def _tree(trajectory: JoinedTrajectory) -> Tree:
         f"{kind} execution" for kind in sorted({action.execution_kind for action in trajectory.actions})
     ]
     facts += [task.category] if task.category != "call" else []
+    facts += ["executed once, unproven"] if trajectory.goal.get("unproven") else []
     facts += [scenario.split, *(["over-serialised"] if task.over_serialised else [])]
     root = Tree(Text(plain(f"{row.trajectory_id}  {' · '.join(facts)}"), "bold"))
     if row.parent_id:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from planarena.environments.instances import Generator, NoInstanceError
 from planarena.environments.rest_resources import words_of
-from planarena.environments.wording import Omission, Reference, ToolWording
+from planarena.environments.wording import FIELD, Omission, Reference, ToolWording, parse_pointer
 
-__all__ = ["Phrase", "is_nameable", "is_sayable", "reportable", "tool_wording", "words_of"]
+__all__ = ["Phrase", "is_nameable", "is_sayable", "reportable", "sayable_value", "tool_wording", "words_of"]
 
 _PREFERRED = (
     "name",
@@ -28,6 +29,9 @@ _PREFERRED = (
     "text",
 )
 _LONGEST = 120
+_MOST_RANKED = 12
+# A sentence holds so many named values of an object, so many objects in one another, and so many objects in a row.
+_MOST_LEAVES, _MOST_LEVELS, _MOST_OBJECTS = 8, 2, 3
 
 
 class Phrase(NamedTuple):
@@ -49,28 +53,66 @@ def is_nameable(argument: str, *, required: bool) -> bool:
     return not re.search(r"[{}]" if required else r"[{}\[\]]", argument)
 
 
-def is_sayable(value: Any, depth: int = 0) -> bool:
-    """Say whether a value can stand in a sentence."""
+def is_sayable(value: Any) -> bool:
+    """Say whether a value can stand in a sentence: scalars, lists of them, and small objects."""
     if isinstance(value, str):
         return (
             0 < len(value) <= _LONGEST and not re.search(r"[{}\[\]\n\r\t]", value) and value.strip() == value
         )
     if isinstance(value, bool | int | float):
         return True
-    if isinstance(value, list):
-        return 0 < len(value) <= 6 and all(
-            is_sayable(item, depth + 1) and not isinstance(item, dict | list) for item in value
-        )
-    return False
+    if isinstance(value, list) and not any(isinstance(item, dict | list) for item in value):
+        return 0 < len(value) <= 6 and all(map(is_sayable, value))
+    return isinstance(value, dict | list) and 0 < _leaves(value, 0) <= _MOST_LEAVES
 
 
-def reportable(result: Any, avoid: Sequence[str] = (), within: Sequence[str | int] = ()) -> tuple[str, ...]:
+def _leaves(value: Any, level: int) -> int:
+    """Return how many scalars an object or a list of objects holds; more than allowed where one cannot be said."""
+    refused = _MOST_LEAVES + 1
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        few = len(value) <= _MOST_OBJECTS and all(isinstance(item, dict) and item for item in value)
+        return sum(_leaves(item, level) for item in value) if few else refused
+    if isinstance(value, dict):
+        labels = {words_of(str(key)) for key in value}
+        plain = all(re.fullmatch(r"[^{}\[\]()\s]{1,40}", str(key)) for key in value)
+        if not value or level >= _MOST_LEVELS or len(labels) < len(value) or "" in labels or not plain:
+            return refused
+        return sum(_leaves(item, level + 1) for item in value.values())
+    items = value if isinstance(value, list) else [value]
+    scalar = not any(isinstance(item, dict | list) for item in items)
+    # Brackets are what keeps the parts of an object together.
+    if not (scalar and is_sayable(value)) or any(re.search(r"[()\"]", str(item)) for item in items):
+        return refused
+    return len(items)
+
+
+def sayable_value(generator: Generator, schema: Any, name: str) -> Any:
+    """Return a value that can stand in a sentence, or None: an object is made smaller where its schema lets it."""
+    for made_by in (generator, generator.with_few(2), generator.with_few(1)):
+        try:
+            value = made_by.value(schema, name, 2)
+        except (NoInstanceError, RecursionError):
+            return None
+        if is_sayable(value):
+            return value
+        if not isinstance(value, dict | list):
+            return None
+    return None
+
+
+def reportable(
+    result: Any,
+    avoid: Sequence[str] = (),
+    within: Sequence[str | int] = (),
+    lasting: Callable[[Sequence[str | int]], bool] = lambda _: True,
+) -> tuple[str, ...]:
     """Choose what an answer reports of a result: at most two scalars, those with telling names first.
 
     Args:
         result: A sample result.
         avoid: Names of ids, taken only where there is nothing else.
         within: Where to look first.
+        lasting: Says whether other results have a value at a path too; others are taken only where there is no such.
 
     Returns:
         JSON pointers.
@@ -86,7 +128,9 @@ def reportable(result: Any, avoid: Sequence[str] = (), within: Sequence[str | in
     _collect(start, list(within), found, avoid)
     if not found and within:
         _collect(result, [], found, avoid)
-    return tuple(pointer for _, pointer in sorted(found)[:2])
+    ranked = [pointer for _, pointer in sorted(found)]
+    sure = [pointer for pointer in ranked[:_MOST_RANKED] if lasting(parse_pointer(pointer))]
+    return tuple((sure or ranked)[:2])
 
 
 def _collect(
@@ -120,6 +164,7 @@ def tool_wording(
     arguments: Mapping[str, bool],
     outputs: Sequence[str],
     refer: Mapping[str, Reference],
+    labels: Mapping[str, str] | None = None,
 ) -> ToolWording:
     """Make the words of a tool.
 
@@ -128,17 +173,19 @@ def tool_wording(
         arguments: The arguments that the phrase does not name itself -> whether they are required.
         outputs: What answers report.
         refer: How its values are referred to.
+        labels: What arguments are called, where their names do not say it.
     """
+    called = {name: (labels or {}).get(name) or _label(name) for name in arguments}
     required = [name for name, must in arguments.items() if must]
     optional = [name for name, must in arguments.items() if not must and is_nameable(name, required=False)]
-    ask = tuple(words + _tail(required, optional) for words in phrase.ask)
+    ask = tuple(words + _tail(required, optional, called) for words in phrase.ask)
     missing = {
         name: Omission(
             tuple(
-                words + _tail([other for other in required if other != name], optional)
+                words + _tail([other for other in required if other != name], optional, called)
                 for words in phrase.ask
             ),
-            _label(name),
+            called[name],
         )
         for name in required
     }
@@ -156,11 +203,9 @@ def tool_wording(
     )
 
 
-def _tail(required: Sequence[str], optional: Sequence[str]) -> str:
-    tail = ""
-    for place, name in enumerate(required):
-        tail += f"{' with' if place == 0 else ','} {_label(name)} {{{name}}}"
-    return tail + "".join(f"[, {_label(name)} {{{name}}}]" for name in optional)
+def _tail(required: Sequence[str], optional: Sequence[str], called: Mapping[str, str]) -> str:
+    fields = "".join(f"{FIELD}{called[name]} {{{name}}}" for name in required)
+    return fields + "".join(f"[{FIELD}{called[name]} {{{name}}}]" for name in optional)
 
 
 def _last(pointer: str) -> str:

@@ -2,7 +2,8 @@
 
 The connection is made to the address that was checked, so that a name that changes its mind between check and
 request gains nothing; redirects are followed by hand and checked again; a secret is sent to its own host alone
-and is never shown. An HTTP API cannot go back: it is `live`, and only its reading operations run.
+and is never shown. An HTTP API cannot go back: unless it is declared to be only read it is `live`, no wrong choice calls it,
+and its other operations run only where the user allows effects.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class HttpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         secrets: Host -> header -> the name of the environment variable that holds its value.
         tools: Examples and phrases by wire name, as for MCP servers.
         allow_private: Let addresses be private, for servers of your own.
+        read_only: Use its reading operations alone and let wrong choices call them too.
     """
 
     openapi: str
@@ -54,10 +56,11 @@ class HttpConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     secrets: dict[str, dict[str, str]] = {}
     tools: dict[str, ToolHints] = {}
     allow_private: bool = False
+    read_only: bool = False
 
 
 def open_http(file: Path, options: SourceOptions) -> SessionUnit:
-    """Open a live API as a unit: its reading operations, as it cannot go back.
+    """Open a live API as a unit: its reading operations, and others only where effects are allowed.
 
     Raises:
         SourceError: The file or the description cannot be used, or a secret's variable is not set.
@@ -81,7 +84,12 @@ def open_http(file: Path, options: SourceOptions) -> SessionUnit:
     check_url(base, config.hosts or [base], allow_private=config.allow_private)
     operations = {operation.tool.wire_name: operation for operation in conversion.operations}
     session = HttpSession(
-        base, operations, hosts=config.hosts, secrets=secrets, allow_private=config.allow_private
+        base,
+        operations,
+        hosts=config.hosts,
+        secrets=secrets,
+        allow_private=config.allow_private,
+        read_only=config.read_only,
     )
     tools = {
         name: msgspec.structs.replace(one.tool, execution_kind="real") for name, one in operations.items()
@@ -108,9 +116,9 @@ class HttpSession:
         secrets: Host -> headers that only this host is sent.
         seconds: Wall time of one request.
         allow_private: Let addresses be private: for servers of one's own.
+        read_only: See `HttpConfig`.
     """
 
-    safety: Safety = "live"
     observable = False
 
     def __init__(
@@ -122,12 +130,18 @@ class HttpSession:
         secrets: Mapping[str, Mapping[str, str]] | None = None,
         seconds: float = 20.0,
         allow_private: bool = False,
+        read_only: bool = False,
     ) -> None:
         self.owner: object = None
+        self.safety: Safety = "read_only" if read_only else "live"
         self._base, self._operations = base.rstrip("/"), dict(operations)
         self._hosts = tuple(hosts) or (base,)
         self._secrets = {host.lower(): dict(headers) for host, headers in (secrets or {}).items()}
         self._seconds, self._private = seconds, allow_private
+
+    def is_live(self, tool: Tool) -> bool:  # noqa: ARG002  one service has all of them
+        """Say whether it cannot go back."""
+        return self.safety == "live"
 
     def call(self, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         """Send one request; a refusal, a failure and every status from 400 on are failed outcomes."""

@@ -60,11 +60,24 @@ class Generator:
     Args:
         root: The schema that `#/$defs/...` and other pointers refer into.
         rng: The only source of choice.
+        written: The values are to be sent: what only the service writes (`readOnly`) is left out.
+        most_optional: Most optional properties of an object, then scalars alone; None for all of them.
     """
 
-    def __init__(self, root: Any, rng: Random) -> None:
+    def __init__(
+        self, root: Any, rng: Random, *, written: bool = False, most_optional: int | None = None
+    ) -> None:
         self._root = root
         self._rng = rng
+        self._written, self._most_optional = written, most_optional
+
+    def with_few(self, most_optional: int) -> Generator:
+        """Return a generator that goes on with the same choices and makes small objects."""
+        return Generator(self._root, self._rng, written=self._written, most_optional=most_optional)
+
+    def is_read_only(self, schema: Any) -> bool:
+        """Say whether only the service writes values of a schema."""
+        return isinstance(schema, dict) and self.merged(schema).get("readOnly") is True
 
     def value(self, schema: Any, name: str = "", depth: int = 0) -> Any:
         """Return a value.
@@ -164,7 +177,7 @@ class Generator:
         properties = schema.get("properties", {})
         required = schema.get("required", [])
         made: dict[str, Any] = {}
-        for name in [*required, *(name for name in properties if name not in required)]:
+        for name in [*required, *self._optional(properties, required)]:
             must = name in required
             if not must and depth >= _OPTIONAL_DEPTH:
                 continue
@@ -184,6 +197,19 @@ class Generator:
                 if len(made) > schema["maxProperties"]:
                     del made[name]
         return made
+
+    def _optional(self, properties: dict[str, Any], required: list[str]) -> list[str]:
+        optional = [name for name in properties if name not in required]
+        if self._written:
+            optional = [name for name in optional if not self.is_read_only(properties[name])]
+        if self._most_optional is None:
+            return optional
+        plain = [name for name in optional if not self._is_compound(properties[name])]
+        self._rng.shuffle(plain)
+        return plain[: self._most_optional]
+
+    def _is_compound(self, schema: Any) -> bool:
+        return isinstance(schema, dict) and _kind_of(self.merged(schema)) in {"object", "array", ""}
 
     def _array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
         prefix = schema.get("prefixItems", [])

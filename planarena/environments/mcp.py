@@ -17,6 +17,7 @@ import msgspec
 
 from planarena import managed
 from planarena.environments.addresses import check_url
+from planarena.environments.mcp_config import ServerConfig, read_servers
 from planarena.environments.mcp_packages import resolve_command
 from planarena.environments.sandbox import Limits
 from planarena.environments.session_unit import SessionUnit, ToolHints, effect_named
@@ -26,100 +27,16 @@ from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, W
 from planarena.environments.world import Outcome
 from planarena.errors import SandboxError, SchemaError, SourceError
 from planarena.records.canonical import id_of_bytes
-from planarena.tools.documents import read_document
 from planarena.tools.repair import Repairer
 from planarena.tools.tool import Effect, Tool
 from planarena.tools.validation import SchemaValidator
 from planarena.tools.wire_names import with_wire_names
 
-__all__ = ["ServerConfig", "ServerSession", "open_servers", "read_servers"]
+__all__ = ["ServerSession", "open_servers"]
 
 _SERVICE = Path(__file__).with_name("_mcp_service.py")
 # Servers that answer a failure as if it were a success nearly all begin its text so.
 _FAILURE = r"^\s*(Error|Database error|Failed|Failure|Exception|Traceback)\b"
-
-
-class StateConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a server keeps, if it keeps it in files.
-
-    Attributes:
-        files: Initial texts by path.
-        folder: A folder that is copied in.
-        init: Commands run in the state folder, before the server starts.
-        ignore: Patterns of paths that do not count as state.
-    """
-
-    files: dict[str, str] = {}
-    folder: str = ""
-    init: list[list[str]] = []
-    ignore: list[str] = []
-
-
-class Extension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The `planarena` object of a server.
-
-    Attributes:
-        state: Where a server keeps its state; `{state}` in arguments and variables names the folder.
-        tools: By the server's own name.
-        only: The tools to use; empty for all.
-        without: Tools to leave out, as those that tell the time.
-        restart: Start the server again to go back, as it remembers things itself.
-        network: Let the server reach the network.
-        allow_private: For a URL: let it be a private or loopback address.
-        read_only: Every tool of this server only reads.
-        facts: What the user knows.
-    """
-
-    state: StateConfig | None = None
-    tools: dict[str, ToolHints] = {}
-    only: list[str] = []
-    without: list[str] = []
-    restart: bool = False
-    network: bool = False
-    allow_private: bool = False
-    read_only: bool = False
-    facts: dict[str, Any] = {}
-
-
-class ServerConfig(msgspec.Struct, frozen=True):
-    """One server: a command, or a URL."""
-
-    command: str = ""
-    args: list[str] = []
-    env: dict[str, str] = {}
-    url: str = ""
-    headers: dict[str, str] = {}
-    planarena: Extension = Extension()
-
-
-def read_servers(file: Path) -> dict[str, ServerConfig]:
-    """Read an `mcpServers` file.
-
-    Raises:
-        SourceError: It cannot be read, or an entry is no server.
-    """
-    value, _ = read_document(file)
-    listed = value.get("mcpServers") if isinstance(value, dict) else None
-    if not isinstance(listed, dict) or not listed:
-        raise SourceError(
-            "names no servers",
-            where=str(file),
-            fix='write {"mcpServers": {"NAME": {"command": ..., "args": [...]}}}',
-        )
-    found = {}
-    for name, entry in listed.items():
-        try:
-            config = msgspec.convert(entry, ServerConfig)
-        except msgspec.ValidationError as error:
-            raise SourceError(
-                str(error), where=f"{file}: {name}", fix="correct the entry; see docs/tools.md"
-            ) from error
-        if bool(config.command) == bool(config.url):
-            raise SourceError(
-                "needs a command or a url, one of the two", where=f"{file}: {name}", fix="write one"
-            )
-        found[name] = config
-    return found
 
 
 class ServerSession:
@@ -298,17 +215,22 @@ class _Servers:
         self._servers, self._rules = servers, rules
         self.owner: object = None
         kinds = {server.safety for server in servers.values()}
-        self.safety: Safety = (
-            "reset" if "reset" in kinds else "snapshot" if "snapshot" in kinds else "read_only"
-        )
-        self.observable = all(
+        # Beside servers that go back, a live one does not keep them from it: its own calls are refused below.
+        order: tuple[Safety, ...] = ("reset", "snapshot", "live", "read_only")
+        self.safety: Safety = next(kind for kind in order if kind in kinds)
+        self.observable = self.safety != "live" and all(
             server.safety != "reset" or server.config.planarena.state is not None
             for server in servers.values()
         )
 
+    def is_live(self, tool: Tool) -> bool:
+        return self._servers[tool.namespace].safety == "live"
+
     def call(self, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         server = self._servers[tool.namespace]
-        if server.safety in {"read_only", "live"} and tool.effects != "read":
+        # Where all is live, the world knows when a change is allowed.
+        may_change = server.safety in {"snapshot", "reset"} or (server.safety == self.safety == "live")
+        if tool.effects != "read" and not may_change:
             message = f"{tool.name} may change things and its server cannot go back: it was not called."
             return failure("tool_error", "effects_not_allowed", message)
         return server.call(tool, arguments, self._rules.get((tool.namespace, tool.name)) or _FAILURE)

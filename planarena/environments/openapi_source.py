@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -23,6 +23,7 @@ from planarena.environments.generic_wording import (
     is_nameable,
     is_sayable,
     reportable,
+    sayable_value,
 )
 from planarena.environments.instances import Generator, NoInstanceError, everyday_facts
 from planarena.environments.openapi_wording import word_tool
@@ -250,7 +251,12 @@ class Family:
         if route.entity is None:
             return reportable(result)
         within: tuple[str | int, ...] = (*route.entity.path, 0) if route.entity.many else route.entity.path
-        return reportable(result, [route.entity.id_field], within)
+        schema = route.operation.tool.output_schema
+
+        def lasting(path: Sequence[str | int]) -> bool:
+            return is_promised(schema, path, len(within) + 1)
+
+        return reportable(result, [route.entity.id_field], within, lasting)
 
     @cached_property
     def operations(self) -> dict[str, Operation]:
@@ -340,8 +346,12 @@ class Family:
     ) -> bool:
         """Fill in required arguments and a few optional ones; say whether all could be filled and said."""
         paths = {argument for argument, _ in route.steps}
-        generator = Generator(tool.input_schema, rng)
-        optional = [key for key in tool.parameters if key not in paths and key not in tool.required]
+        generator = Generator(tool.input_schema, rng, written=True)
+        optional = [
+            key
+            for key, schema in tool.parameters.items()
+            if key not in paths and key not in tool.required and not generator.is_read_only(schema)
+        ]
         rng.shuffle(optional)
         wanted = 2 if route.role in {"create", "update", "act", "call"} else rng.randrange(2)
         for key in [*(key for key in tool.required if key not in paths), *optional]:
@@ -353,13 +363,10 @@ class Family:
                 continue
             if not required and (wanted <= 0 or place in {"header", "cookie"}):
                 continue
-            try:
-                value = generator.value(tool.parameters[key], name, 2)
-            except (NoInstanceError, RecursionError):
-                value = None
+            value = sayable_value(generator, tool.parameters[key], name)
             if not required and route.role in {"list", "search"} and place == "query":
                 value = self._known_value(route, name, handlers, rng)
-            if not is_sayable(value):
+            if value is None or not is_sayable(value):
                 if required:
                     return False
                 continue
@@ -403,6 +410,23 @@ class Family:
             name: word_tool(self.api, self.api.routes[name], self.tools[name], outputs, self.offers[name])
             for name, outputs in self.usable.items()
         }
+
+
+def is_promised(schema: Any, path: Sequence[str | int], known: int) -> bool:
+    """Say whether a schema requires what stands at a path, of which so many words are known to be there."""
+    generator, node = Generator(schema, Random(0)), schema
+    try:
+        for place, word in enumerate(path):
+            node = generator.merged(node) if isinstance(node, dict) else {}
+            if isinstance(word, int):
+                node = node.get("items", {})
+                continue
+            if place >= known and word not in node.get("required", ()):
+                return False
+            node = node.get("properties", {}).get(word, {})
+    except (NoInstanceError, RecursionError):
+        return False
+    return True
 
 
 def _typed(text: str, schema: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from planarena.environments.generic_wording import Phrase, tool_wording, words_of
@@ -12,6 +13,7 @@ from planarena.tools.tool import Tool
 __all__ = ["word_tool"]
 
 _ON_ITEM = {"read", "update", "delete", "part", "act"}
+_OWN = {"field", "form"}
 
 
 def word_tool(
@@ -31,15 +33,25 @@ def word_tool(
     phrase = _phrase(api, route, noun, tool)
     paths = {argument for argument, _ in route.steps}
     others = {key: key in tool.required for key in tool.parameters if key not in paths}
+    labels = {key: _label(key, *route.operation.placement[key]) for key in others}
     refer = {}
     for offer in offers:
         if route.entity is not None and route.entity.many:
             refer[offer.pointer] = Reference(("the first one found",), (f"the first {noun} on the list",))
         else:
-            label = next((key for key, must in others.items() if must), None)
-            full = f"the {noun} with {words_of(label)} {{{label}}}" if label else f"the new {noun}"
+            # What it is made of tells it from others; who asks for it does not.
+            own = [key for key, must in others.items() if must and route.operation.placement[key][0] in _OWN]
+            full = f"the {noun} with {labels[own[0]]} {{{own[0]}}}" if own else f"the new {noun}"
             refer[offer.pointer] = Reference((f"that {noun}", f"the new {noun}"), (full,))
-    return tool_wording(phrase, others, outputs, refer)
+    return tool_wording(phrase, others, outputs, refer, labels)
+
+
+def _label(key: str, place: str, name: str) -> str:
+    """Return what an argument is called: a whole body has no name, and the `X-` of a header is none."""
+    words = words_of(name) or words_of(key) or "value"
+    if place == "body":
+        return "details"
+    return words.removeprefix("x ") if place == "header" else words
 
 
 def _phrase(api: Api, route: Route, noun: str, tool: Tool) -> Phrase:
@@ -52,7 +64,7 @@ def _phrase(api: Api, route: Route, noun: str, tool: Tool) -> Phrase:
     told = f"the {noun}"
     if route.role == "create":
         return Phrase(
-            (f"create {article} {noun}{_for(where)}", f"add {article} new {noun}{_for(where)}"),
+            (f"create {article} {noun}{_for(where)}", f"add a new {noun}{_for(where)}"),
             f"the new {noun} is there",
             told,
         )
@@ -73,10 +85,20 @@ def _phrase(api: Api, route: Route, noun: str, tool: Tool) -> Phrase:
     if route.role == "act":
         before = {"put": "set", "delete": "clear", "patch": "change"}.get(route.operation.method, "do")
         return Phrase((f"{before} the {verb} of {own}{where}",), f"the {verb} of the {noun} is done", told)
-    deed = words_of(route.operation.tool.name)
+    deed = _deed(route)
     if route.role == "document":
         return Phrase((f"get the {noun}{where} ({deed})",), "", told)
     return Phrase((f"carry out this: {deed}{where}",), f"done: {deed}", "the outcome")
+
+
+def _deed(route: Route) -> str:
+    """Return what an operation does: its name, or a short summary where the name is only its path."""
+    tool = route.operation.tool
+    words = words_of(tool.name)
+    summary = re.split(r"(?<=[a-z)])[.\n]", tool.description.strip(), maxsplit=1)[0].strip(" .")
+    if words.startswith(f"{route.operation.method} ") and re.fullmatch(r"[A-Za-z][\w ,'-]{7,59}", summary):
+        return summary[0].lower() + summary[1:] if summary[1:2].islower() else summary
+    return words
 
 
 def _refer(api: Api, argument: str, shape: str, tool: Tool) -> str:

@@ -104,6 +104,10 @@ class PythonSession:
         self._state = None
         self._worker.close()
 
+    def is_live(self, tool: Tool) -> bool:  # noqa: ARG002  nothing leaves the sandbox
+        """Return False."""
+        return False
+
     def call(self, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         """Execute a call; what goes wrong inside is classified."""
         self._state = None

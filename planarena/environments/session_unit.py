@@ -1,8 +1,9 @@
 """A unit over a session: which tools work, what their results offer and report, found by trying them once.
 
 Nobody wrote wording for such tools. A user may give some in the source's own file (`ask`, `examples`, `outputs`);
-the rest is made from names, descriptions and schemas. Only what is safe is tried: a session that cannot go back
-runs its read-only tools alone.
+the rest is made from names, descriptions and schemas. Only what is safe is tried: of a session that cannot go back
+the read-only tools alone. Where the user allows effects, its other tools are usable untried, with arguments that
+the user wrote as examples: what changes things for good is never made up.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from typing import Any
 
 import msgspec
 
-from planarena.environments.generic_wording import Phrase, is_sayable, reportable, tool_wording, words_of
+from planarena.environments.environment import BOUND
+from planarena.environments.generic_wording import (
+    Phrase,
+    is_sayable,
+    reportable,
+    sayable_value,
+    tool_wording,
+    words_of,
+)
 from planarena.environments.instances import Generator, NoInstanceError, everyday_facts
 from planarena.environments.rest_resources import normal
 from planarena.environments.session_world import Session, SessionWorld
@@ -90,6 +99,8 @@ class SessionUnit:
         found: dict[str, tuple[dict[str, Any], Outcome]] = {}
         start = world.mark()
         for name, tool in self._given.items():
+            if self._is_for_good(tool):
+                continue
             for arguments in self._examples(name, tool, Random(0)):
                 outcome = world.call(name, arguments)
                 changed = bool(world.footprint().writes)
@@ -99,13 +110,33 @@ class SessionUnit:
                     break
         return found
 
+    def _is_for_good(self, tool: Tool) -> bool:
+        return self.safety == "live" and tool.effects != "read"
+
+    @cached_property
+    def _samples(self) -> dict[str, Any]:
+        """A result of each usable tool: of its trial, or for what is never tried one made from the declared schema."""
+        found: dict[str, Any] = {}
+        for name, tool in self._given.items():
+            if name in self._tried:
+                found[name] = self._tried[name][1].result
+            elif self._allow and self._is_for_good(tool) and self._hints.get(name, ToolHints()).examples:
+                try:
+                    found[name] = Generator(tool.output_schema, Random(0)).value(tool.output_schema)
+                except (NoInstanceError, RecursionError):
+                    found[name] = None
+        return found
+
     def failures(self) -> dict[str, str]:
         """Return why a tool was not usable when it was tried, by wire name."""
         world = self._world({name: self._operation(tool) for name, tool in self._given.items()}, "sample")
         found: dict[str, str] = {}
         start = world.mark()
         for name, tool in self._given.items():
-            if name in self._tried:
+            if name in self._samples:
+                continue
+            if self._is_for_good(tool):
+                found[name] = "it changes things for good; `build --allow-effects` uses its examples"
                 continue
             reason = "it told and changed nothing, or no arguments that fit its schema could be made; give examples"
             for arguments in self._examples(name, tool, Random(0)):
@@ -142,12 +173,18 @@ class SessionUnit:
         """The tools that worked, with the semantic types of what binds."""
         consumed = {semantic for entries in self._found_offers.values() for _, semantic in entries}
         found = {}
-        for name in self._tried:
+        for name in self._samples:
             tool = self._given[name]
             properties = {}
+            # What the user wrote is what is sent for good: only what the examples leave open is bound.
+            written = (
+                {key for one in self._hints[name].examples for key in one}
+                if self._is_for_good(tool)
+                else set()
+            )
             for argument, schema in _properties(tool).items():
                 semantic = self._semantic(argument)
-                if semantic in consumed and "x-semantic" not in schema:
+                if semantic in consumed and argument not in written and "x-semantic" not in schema:
                     schema = {
                         **schema,
                         "x-semantic": semantic,
@@ -171,9 +208,9 @@ class SessionUnit:
                 if kinds in {"string", "integer"} and "enum" not in schema:
                     wanted.setdefault(normal(argument), set()).add(name)
         found: dict[str, list[tuple[str, str]]] = {}
-        for name, (_, outcome) in self._tried.items():
+        for name, result in self._samples.items():
             entries: list[tuple[str, str]] = []
-            for pointer, last in _scalars(outcome.result):
+            for pointer, last in _scalars(result):
                 users = wanted.get(normal(last), set()) - {name}
                 semantic = self._semantic(last)
                 if users and semantic not in {known for _, known in entries} and len(entries) < _MOST_OFFERS:
@@ -208,7 +245,9 @@ class SessionUnit:
             refer = {}
             for offer in self.offers[name]:
                 refer[offer.pointer] = Reference(("the one just given",), (f'the one that "{deed}" gave',))
-            outputs = self._outputs(name, self._tried[name][1].result)
+            hinted, tried = tuple(hints.outputs), name in self._tried
+            # What nobody has seen yet is not promised in an answer.
+            outputs = self._outputs(name, self._samples[name]) if tried else hinted
             said = {one for text in hints.ask for one in re.findall(r"\{(\w+)\}", text)}
             arguments = {key: key in tool.required for key in tool.parameters if key not in said}
             phrase = Phrase(
@@ -240,6 +279,8 @@ class SessionUnit:
     def _proposer(self, name: str) -> Callable[[SessionWorld, Random], list[dict[str, Any]]]:
         def propose(world: SessionWorld, rng: Random) -> list[dict[str, Any]]:
             tool = world.operations[name].tool
+            if self._is_for_good(tool):
+                return self._for_good(name, tool)
             found = self._examples(name, tool, rng)
             hidden = {key for key, schema in _properties(tool).items() if schema.get("x-hidden")}
             return [
@@ -249,6 +290,16 @@ class SessionUnit:
             ]
 
         return propose
+
+    def _for_good(self, name: str, tool: Tool) -> list[dict[str, Any]]:
+        """Return the user's examples; what they leave open and the schema requires is bound, or the example is no use."""
+        found = []
+        for one in self._hints[name].examples:
+            left = [key for key in tool.required if key not in one]
+            bindable = all("x-semantic" in tool.parameters.get(key, {}) for key in left)
+            if bindable and all(map(is_sayable, one.values())):
+                found.append({**one, **dict.fromkeys(left, BOUND)})
+        return found
 
     def _examples(self, name: str, tool: Tool, rng: Random) -> list[dict[str, Any]]:
         """Return the user's examples, else up to three sets of arguments made from the schema."""
@@ -265,7 +316,7 @@ class SessionUnit:
 
 
 def _made(tool: Tool, rng: Random, number: int) -> dict[str, Any] | None:
-    generator = Generator(tool.input_schema, rng)
+    generator = Generator(tool.input_schema, rng, written=True)
     arguments: dict[str, Any] = {}
     for key, schema in _properties(tool).items():
         required = key in tool.required
@@ -278,13 +329,15 @@ def _made(tool: Tool, rng: Random, number: int) -> dict[str, Any] | None:
             if isinstance(examples, list) and examples:
                 value = examples[rng.randrange(len(examples))]
             else:
-                value = generator.value(schema, key, 2)
+                value = sayable_value(generator, schema, key)
+                if value is None and required:
+                    value = generator.value(schema, key, 2)
             canonical_bytes(value)
         except (NoInstanceError, RecursionError, CanonicalError):
             if required:
                 return None
             continue
-        if required or is_sayable(value):
+        if required or (value is not None and is_sayable(value)):
             arguments[key] = value
     return arguments
 

@@ -2,12 +2,14 @@
 
 Going back is done by the session: it restores a snapshot, or it starts anew and the calls so far are repeated. What
 is repeated is only ever what ran before in the same order, and it is lazy: a rollback costs nothing until
-something is called. A session that can do neither refuses every tool that is not read-only.
+something is called. A session that can do neither is live: it refuses every tool that is not read-only, unless the user allowed
+effects and a gold trajectory is being executed for its one time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from random import Random
 from typing import Any, Literal, Protocol
 
@@ -39,6 +41,9 @@ class Session(Protocol):
     safety: Safety
     observable: bool
     owner: object
+
+    def is_live(self, tool: Tool) -> bool:
+        """Say whether a tool acts on what can neither go back nor was declared to be only read."""
 
     def call(self, tool: Tool, arguments: Mapping[str, Any]) -> Outcome:
         """Execute a call; failures are outcomes."""
@@ -90,10 +95,10 @@ class SessionWorld:
         facts: The context.
         propose: Sources of atoms by wire name.
         salt: Decides the initial state.
-        allow_effects: Let a live session change things.
+        allow_effects: Let a live session change things, inside of `for_good`.
 
     Attributes:
-        unproven: Whether a call was made that cannot be undone.
+        live_tools: Wire names of the tools that act on what cannot go back: no wrong choice calls them.
     """
 
     def __init__(
@@ -109,14 +114,13 @@ class SessionWorld:
     ) -> None:
         self.session, self.operations, self.facts, self.salt = session, operations, facts, salt
         self.execution_kind, self.safety = execution_kind, session.safety
-        self.unproven = False
-        self._propose, self._allow = propose, allow_effects
+        self.live_tools = frozenset(name for name, one in operations.items() if session.is_live(one.tool))
+        self._propose, self._allow, self._for_good = propose, allow_effects, False
         self._history: list[tuple[str, dict[str, Any]]] = []  # the calls that changed the state
         self._digests: list[str] = []  # of the state after that many changes
         self._tokens: dict[int, Any] = {}
         self._applied = -1  # how many of the history the session has seen; -1: unknown
         self._touched = Footprint(frozenset(), frozenset())
-        self._spent = False  # a live session was to go back: nothing that changes things runs any more
 
     @property
     def store(self) -> SessionWorld:
@@ -168,7 +172,16 @@ class SessionWorld:
         return outcome
 
     def _may_change(self) -> bool:
-        return self._allow and self.session.safety == "live" and not self._spent
+        return self._allow and self._for_good and self.session.safety == "live"
+
+    @contextmanager
+    def for_good(self) -> Iterator[None]:
+        """Let calls inside change what cannot be changed back: a gold trajectory, once, and nothing else."""
+        self._for_good = True
+        try:
+            yield
+        finally:
+            self._for_good = False
 
     def _settle(self, tool: Tool, arguments: dict[str, Any], outcome: Outcome, before: str) -> None:
         """Find what the call changed."""
@@ -181,8 +194,6 @@ class SessionWorld:
                 self._applied = -1
             self._touched = Footprint(reads, frozenset())
             return
-        if self.session.safety == "live" and tool.effects != "read":
-            self.unproven = True
         after = self._look((tool, arguments))
         if after == before:
             self._touched = Footprint(reads, frozenset())
@@ -251,7 +262,6 @@ class SessionWorld:
         """Undo every call since `mark`, when something is next called."""
         if mark == len(self._history):
             return
-        self._spent = self.session.safety == "live"
         del self._history[mark:]
         del self._digests[mark + 1 :]
         for place in [place for place in self._tokens if place > mark]:

@@ -44,7 +44,7 @@ class SourceOptions(msgspec.Struct, frozen=True):
 
     Attributes:
         unsafe_no_sandbox: Run third-party code without a sandbox.
-        allow_effects: Execute gold trajectories once against live tools that cannot go back.
+        allow_effects: Execute gold trajectories once with live tools that cannot go back.
         model: A model that makes up the results of tools that nothing can execute; "" for none.
     """
 
@@ -58,6 +58,7 @@ class LiveWorld(Protocol):
 
     operations: dict[str, Operation]
     facts: dict[str, Any]
+    live_tools: frozenset[str]
 
     @property
     def store(self) -> Any:
@@ -96,7 +97,7 @@ class Unit(Protocol):
     Attributes:
         name: Unique within its source, stable between runs.
         execution_kind: `real`, `emulated` or `simulated`.
-        safety: `read_only`, `snapshot` or `reset`.
+        safety: `read_only`, `snapshot`, `reset`, or `live` where it is none of them.
     """
 
     name: str

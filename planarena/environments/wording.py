@@ -17,6 +17,7 @@ from planarena.environments.world import operations
 from planarena.errors import SchemaError
 
 __all__ = [
+    "FIELD",
     "Offer",
     "Omission",
     "Reference",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 Path = tuple[str | int, ...]
+# In templates made by machine: one more argument is named. The first that is told reads " with", later ones ",".
+FIELD = "\x1f"
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -130,6 +130,7 @@ class World:
 
     safety = "snapshot"
     execution_kind = "real"
+    live_tools: frozenset[str] = frozenset()
     _memory: dict[tuple[int, str, bytes], _Remembered] | None = None
     _remembers = False
 

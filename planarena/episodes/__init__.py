@@ -4,5 +4,16 @@ from __future__ import annotations
 
 from planarena.episodes.episode import Backend, Episode, Taken
 from planarena.episodes.goal import Goal, RequiredOutput, reached, succeeded
+from planarena.episodes.sparing import SparingBackend, WithheldCallError
 
-__all__ = ["Backend", "Episode", "Goal", "RequiredOutput", "Taken", "reached", "succeeded"]
+__all__ = [
+    "Backend",
+    "Episode",
+    "Goal",
+    "RequiredOutput",
+    "SparingBackend",
+    "Taken",
+    "WithheldCallError",
+    "reached",
+    "succeeded",
+]

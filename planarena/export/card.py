@@ -215,6 +215,17 @@ def _counts(counts: Mapping[str, Any], facts: Mapping[str, Counter[str]]) -> str
         f"{scenarios} scenarios over {len(counts.get('gold_domain', {}))} domains; the initial state has "
         f"{size / 1000:.1f} KB of JSON on average. Gold trajectories were executed twice, in several orders where calls "
         "are parallel, and once without each of their steps; `proven` in the table `executions` says so call by call."
+        + _unproven(counts)
+    )
+
+
+def _unproven(counts: Mapping[str, Any]) -> str:
+    number = counts.get("gold_unproven", 0)
+    if not number:
+        return ""
+    return (
+        f" Not so {number} of them: live tools that cannot go back executed them **once**, and nothing was **proven** "
+        "(`unproven` in the column `goal`, `minimal` false)."
     )
 
 
@@ -409,9 +420,14 @@ def _making(info: Mapping[str, Any]) -> str:
         words += "cost unknown)" if usd is None else f"{usd:.2f} USD)"
     else:
         words = "no language model was called: the offline generator wrote queries, plans and answers"
+    player = config.get("allowed", {}).get("simulate")
+    if player:
+        words += f"; {escape_markdown(player)} **made up the results** of tools that nothing executes"
     sources = ", ".join(escape_markdown(source) for source in config.get("sources", ()))
     if config.get("allowed", {}).get("unsafe_no_sandbox"):
         sources += "; third-party code ran **without a sandbox**"
+    if config.get("allowed", {}).get("effects"):
+        sources += "; live tools were allowed to **change things for good**"
     return f"""1. Scenarios: a seeded initial state and a group of tools, from {sources}.
 2. Composition: single calls are joined level by level with "," (in sequence) and "||" (in parallel).
 3. Execution: each candidate runs from the scenario's initial state; a failing call discards it.

@@ -2,7 +2,7 @@
 
 `{name}` is an argument of the call: written by its surface when it is literal, by a reference to its
 producer when it is bound. `{/pointer}` is a value of the result, `{}` all of it. `[...]` is left out when an argument
-inside it is absent.
+inside it is absent. `FIELD` begins the name of one more argument.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from planarena.environments import Operation
-from planarena.environments.wording import ToolWording, parse_pointer, schema_at
+from planarena.environments.wording import FIELD, ToolWording, parse_pointer, schema_at
 from planarena.generate.surfaces import surface
 from planarena.tasks.atoms import resolve
 
@@ -115,7 +115,10 @@ class StepWords(NamedTuple):
     def clause(self, template: str, voice: Voice) -> Clause:
         """Render a template of this tool."""
         said: list[Said] = []
-        return Clause(self._render(parse_template(template), voice, said), tuple(said))
+        text = self._render(parse_template(template), voice, said)
+        if FIELD in text:
+            text = text.replace(FIELD, " with ", 1).replace(FIELD, ", ")
+        return Clause(text, tuple(said))
 
     def _render(self, segments: tuple[_Segment, ...], voice: Voice, said: list[Said]) -> str:
         out = []

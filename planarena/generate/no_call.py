@@ -152,6 +152,8 @@ class _Author:
         return text[0].upper() + text[1:] + ("?" if opener in _QUESTIONS else ".")
 
     def tool_missing(self, trap: bool) -> NoCallItem | None:
+        if not self.world.live_tools.isdisjoint(self.offered):
+            return None  # whether another tool does the same is seen by calling it
         for tool, arguments in self.atoms:
             others = [name for name in self.offered if name != tool]
             if not others:

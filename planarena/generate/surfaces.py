@@ -1,10 +1,12 @@
-"""How people write values: dates, money, times, and lists of them, in several manners."""
+"""How people write values: dates, money, times, lists of them, and small objects, in several manners."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
+
+from planarena.environments.generic_wording import words_of
 
 __all__ = ["MANNERS", "surface"]
 
@@ -58,8 +60,10 @@ def surface(value: Any, schema: dict[str, Any], manner: int = 0, words: dict[Any
         words: The words of enumeration values and booleans.
 
     Returns:
-        The text. Lists are joined with commas and "and".
+        The text. Lists are joined with commas and "and"; an object stands in brackets, its values after their names.
     """
+    if isinstance(value, dict):
+        return f"({', '.join(_field(key, item, schema, manner) for key, item in value.items())})"
     if isinstance(value, list):
         inner = schema.get("items", {})
         parts = [surface(item, inner if isinstance(inner, dict) else {}, manner, words) for item in value]
@@ -84,6 +88,17 @@ def surface(value: Any, schema: dict[str, Any], manner: int = 0, words: dict[Any
     if kind == "word":
         return value.replace("_", " ")
     return value
+
+
+def _field(key: str, value: Any, schema: dict[str, Any], manner: int) -> str:
+    """Write a value of an object after its name: a name of the schema's in words, one that the user chose as it is."""
+    known = schema.get("properties", {})
+    inner = known.get(key, {})
+    chosen = key not in known and not any(word in schema for word in ("$ref", "allOf", "anyOf", "oneOf"))
+    text = surface(value, inner if isinstance(inner, dict) else {}, manner)
+    if isinstance(value, str) and ("," in text or " and " in text):
+        text = f'"{text}"'
+    return f"{key if chosen else words_of(key)} {text}"
 
 
 def _number_surface(value: float, kind: str, manner: int) -> str:

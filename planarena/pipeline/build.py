@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import operations_of
-from planarena.errors import Interrupted, PlanArenaError, RunError
+from planarena.environments.simulated import take_paid_calls
+from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
 from planarena.pipeline.balance import new_chooser
 from planarena.pipeline.decontamination import marked, permitted
 from planarena.pipeline.dry_run import check_domains
@@ -122,7 +123,8 @@ class _Build:
         self.quotas = quotas
         self.progress = progress or (lambda _: None)
         self.chooser = new_chooser(config)
-        self.workers = config.execution.workers or os.cpu_count() or 1
+        # What is executed for good is executed by one process, so that no two do it at once.
+        self.workers = 1 if config.allowed.effects else config.execution.workers or os.cpu_count() or 1
         self.produced: dict[int, ProduceReply] = {}
         self.next_chunk = 0  # the next to be decided on
         self.submitted = 0  # the next to be produced
@@ -136,6 +138,7 @@ class _Build:
     def run(self) -> Run:
         """Do it."""
         check_identity(self.ledger, self.config, self.root)
+        self.ledger.add_calls(record.row() for record in take_paid_calls())
         self._write_tools()
         self._resume()
         if self.keys.models:
@@ -154,6 +157,7 @@ class _Build:
                     self.ledger.note_attempt(
                         job.chunk, job.kind, reply.executed, reply.cpu_seconds, reply.wall_seconds
                     )
+                    self.ledger.add_calls(reply.paid)
                     self._decide(pool)
                 elif isinstance(reply, FinishReply):
                     self._record(job, reply)
@@ -368,6 +372,8 @@ class _Build:
     def _fail(self, job: Job, reply: JobFailed) -> None:
         if reply.errno is not None:
             raise storage_fault(reply.errno, reply.detail.strip().splitlines()[-1], self.root)
+        if reply.told is not None:
+            raise UserError(reply.told[0], where=reply.told[1], fix=reply.told[2])
         raise PlanArenaError(f"chunk {job.chunk} failed in {job.kind} with {reply.error}:\n{reply.detail}")
 
     # -- the end -------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""Contrast: wrong choices at every decision point, executed from the gold state, and where they lead."""
+"""Contrast: wrong choices at every decision point, executed from the gold state, and where they lead.
+
+Live tools execute no wrong choice: of theirs only those stand that need no execution (answering too early, a call that
+is refused before it is sent, a value that cannot be known), and gold calls are told from their record.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any, NamedTuple
 from planarena.config import ContrastConfig
 from planarena.environments import Outcome, World
 from planarena.environments.wording import ToolWording, parse_pointer
-from planarena.episodes import Episode, Taken, reached
+from planarena.episodes import Backend, Episode, SparingBackend, Taken, WithheldCallError, reached
 from planarena.generate.clauses import StepWords
 from planarena.generate.mutations import MUTATIONS, Knowledge, Proposal, Scene, propose
 from planarena.generate.offline import write_failure, write_response, write_step_plan
@@ -68,6 +72,7 @@ class ScenarioContrast:
         similar = {(a, b): tool_similarity(tools[a], tools[b]) for a in tools for b in tools}
         self.scene = Scene(tools, literals, closed, scenario.facts, similar, {}, {})
         self.counts = dict.fromkeys(config.outcome_mix, 0)
+        self.spares = not world.live_tools.isdisjoint(scenario.tools)
         self.start = world.mark()
 
     def contrast(self, task: Executed, words: list[StepWords], rng: Random) -> Contrast:
@@ -83,7 +88,7 @@ class ScenarioContrast:
             self._taken(step.arguments, call, step) for step, call in zip(task.steps, program, strict=True)
         ]
         before = self._before(task)
-        episode = Episode(self.world, program)
+        episode = Episode(self._backend(taken), program)
         known = Knowledge(self.scene, (call.literals for call in program))
         points: list[tuple[Candidate, ...]] = []
         wrong: list[tuple[int, _Judged]] = []
@@ -96,6 +101,10 @@ class ScenarioContrast:
             known.learn(taken[step])
         self.world.rollback(self.start)
         return Contrast(tuple(points), tuple(self._go_on(task, program, taken, words, wrong, rng)))
+
+    def _backend(self, taken: Sequence[Taken]) -> Backend:
+        """Return what executes the choices at the steps of a task."""
+        return SparingBackend(self.world, taken) if self.spares else self.world
 
     # -- the gold task -------------------------------------------------------------------------
 
@@ -168,7 +177,10 @@ class ScenarioContrast:
                         continue
                     seen.append(key)
                     tries += not sure
-                    outcome, taken = judge_choice(episode, point, Choice(*proposal[1:4]))
+                    try:
+                        outcome, taken = judge_choice(episode, point, Choice(*proposal[1:4]))
+                    except WithheldCallError:
+                        continue
                     one = _Judged(proposal, outcome, taken)
                     if outcome == wanted:
                         found = one
@@ -249,7 +261,10 @@ class ScenarioContrast:
                 break
             if one.proposal.mutation in used or one.proposal.beside is not None:
                 continue
-            attempts = self._act_on(task, program, taken, step, one.proposal)
+            try:
+                attempts = self._act_on(task, program, taken, step, one.proposal)
+            except WithheldCallError:
+                attempts = None
             self.world.rollback(self.start)
             if attempts is None:
                 continue
@@ -261,7 +276,8 @@ class ScenarioContrast:
         self, task: Executed, program: Sequence[Call], taken: Sequence[Taken], step: int, proposal: Proposal
     ) -> list[Taken] | None:
         """Make the wrong choice and then what an agent would do; None if it reaches the goal after all."""
-        episode = Episode(self.world, program)
+        backend = self._backend(taken)
+        episode = Episode(backend, program)
         for earlier in range(step):
             episode.perform(earlier)
         made: list[Taken] = []
@@ -284,7 +300,7 @@ class ScenarioContrast:
                 made.append(following)
                 episode.results[later] = following.outcome.result
         observed = [(one.tool, one.outcome) for one in (*taken[:step], *made)]
-        if reached(task.goal, self.world.digest(), observed):
+        if reached(task.goal, backend.digest(), observed):
             return None
         return made
 

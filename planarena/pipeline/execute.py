@@ -44,6 +44,7 @@ def execute_chunk(
         except (OSError, MemoryError):
             raise
         except Exception as error:
+            _raise_if_all_fail(error)
             # Bugs in an environment must not cost the other scenarios: kept with their class, counted, retried on request.
             last = traceback.format_exc(limit=-3)
             quarantine.append(Quarantined(number, "execute", type(error).__name__, last))
@@ -62,9 +63,16 @@ def _execute_assigned(config: BuildConfig, chunk: int, assignment: Assignment) -
             except (OSError, MemoryError):
                 raise
             except Exception as error:
+                _raise_if_all_fail(error)
                 last = traceback.format_exc(limit=-3)
                 quarantine.append(Quarantined(drawn.number, "execute", type(error).__name__, last))
     except UserError as error:
         more = False
         quarantine.append(Quarantined(chunk * MOST_NUMBERS, "source", type(error).__name__, str(error)))
     return ExecutedChunk(chunk, tuple(done), tuple(quarantine), more, origins_of(config, done))
+
+
+def _raise_if_all_fail(error: Exception) -> None:
+    """Raise what every scenario would meet: a model that plays tools and refuses all further calls."""
+    if getattr(error, "stops", False):
+        raise error

@@ -14,6 +14,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
+from planarena.environments.simulated import take_paid_calls
 from planarena.environments.sources import SourceOptions, allow
 from planarena.pipeline.decontamination import benchmarks_digest
 from planarena.pipeline.execute import execute_chunk
@@ -84,13 +85,14 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class ProduceReply(msgspec.Struct, frozen=True):
-    """What `produce` found: fingerprints for the choice, and whether anything was executed."""
+    """What `produce` found: fingerprints for the choice, whether anything was executed, and paid calls to models."""
 
     keys: ItemKeys
     quarantine: tuple[tuple[int, str, str, str], ...]
     executed: int
     cpu_seconds: float
     wall_seconds: float
+    paid: tuple[tuple[str, str, int, int, float | None], ...] = ()
 
 
 class FinishReply(msgspec.Struct, frozen=True):
@@ -109,7 +111,7 @@ class EmbedReply(msgspec.Struct, frozen=True):
 # What a phase runs and reads besides its configuration: folders and files of the package.
 _EXECUTE_FILES = (
     *("assigned", "decontamination", "execute", "origins", "products", "proving"),
-    *("quotas", "scenario_run", "scenarios", "task_pools"),
+    *("for_good", "quotas", "scenario_run", "scenarios", "task_pools", "untried"),
 )
 _EXECUTE_SOURCES = (
     *("environments", "tasks", "episodes", "proofs", "tools", "data/seeds"),
@@ -142,7 +144,8 @@ def _source_digest(*places: str, models: bool = False) -> str:
 
 def allow_for(config: BuildConfig) -> None:
     """Allow in this process what a build allows."""
-    allow(SourceOptions(config.allowed.unsafe_no_sandbox, model=config.allowed.simulate))
+    allowed = config.allowed
+    allow(SourceOptions(allowed.unsafe_no_sandbox, allowed.effects, allowed.simulate))
 
 
 def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
@@ -247,6 +250,7 @@ def do_job(
             n_executed,
             time.process_time() - cpu,
             time.perf_counter() - wall,
+            tuple(record.row() for record in take_paid_calls()),
         )
     if job.kind == "embed":
         run = Run(root)

@@ -113,7 +113,7 @@ class ScenarioLanguage:
         )
 
     def _tempting(self, call: tuple[str, dict[str, Any]] | None) -> Candidate | None:
-        if call is None:
+        if call is None or call[0] in self.world.live_tools:
             return None
         start = self.world.mark()
         taken = Episode(self.world).act(*call)

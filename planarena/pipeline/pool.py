@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from planarena.config import BuildConfig
-from planarena.errors import PlanArenaError
+from planarena.errors import PlanArenaError, UserError
 from planarena.pipeline.jobs import EmbedReply, FinishReply, Job, PhaseKeys, ProduceReply, do_job
 
 __all__ = ["MOST_DEATHS", "JobFailed", "Pool", "Reply", "answer"]
@@ -24,11 +24,12 @@ MOST_DEATHS = 3
 
 
 class JobFailed(msgspec.Struct, frozen=True):
-    """A job that raised: the class's name, its errno if any, and the trace."""
+    """A job that raised: the class's name, its errno if any, the trace, and a user's error as what, where and fix."""
 
     error: str
     errno: int | None
     detail: str
+    told: tuple[str, str, str] | None = None
 
 
 Reply = ProduceReply | FinishReply | EmbedReply | JobFailed
@@ -39,7 +40,8 @@ def answer(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Reply:
     try:
         return do_job(root, config, keys, job)
     except Exception as error:
-        return JobFailed(type(error).__name__, getattr(error, "errno", None), traceback.format_exc())
+        told = (error.what, error.where, error.fix) if isinstance(error, UserError) else None
+        return JobFailed(type(error).__name__, getattr(error, "errno", None), traceback.format_exc(), told)
 
 
 class Pool:

@@ -71,6 +71,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
         over_serialised: See `planarena.tasks.algebra.from_order`.
         goal: The goal.
         reported: The steps whose outputs the answer reports.
+        unproven: It was executed once, for good: see `planarena.pipeline.for_good`.
     """
 
     expression: str
@@ -80,6 +81,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
     over_serialised: bool
     goal: Goal
     reported: tuple[int, ...]
+    unproven: bool = False
 
 
 class Discard(msgspec.Struct, frozen=True, array_like=True, tag="discard"):

@@ -87,7 +87,7 @@ class ScenarioProposals(ScenarioContrast):
         written = said.written
         assert written is not None
         waiting = any(not one.verdict for one in written.proposals)
-        if not (waiting or written.scores) or self.world.safety == "live":
+        if not (waiting or written.scores) or self.spares:
             # What is live is never called for the sake of a wrong choice.
             idle = tuple(
                 one if one.verdict else msgspec.structs.replace(one, verdict="not_executed")

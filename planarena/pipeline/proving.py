@@ -11,7 +11,7 @@ from planarena.pipeline.products import Discard
 from planarena.proofs import find_superfluous, known_values, prove_orders
 from planarena.tasks.atoms import Call, resolve
 
-__all__ = ["Proven", "prove_task"]
+__all__ = ["Path", "Proven", "prove_task", "required_outputs", "told_values"]
 
 Path = tuple[str | int, ...]
 
@@ -23,11 +23,13 @@ class Proven(NamedTuple):
         taken: Its executions in the recorded order.
         goal: Its goal.
         reported: The steps whose outputs the answer reports.
+        unproven: It was executed once and nothing was proven: see `planarena.pipeline.for_good`.
     """
 
     taken: list[Taken]
     goal: Goal
     reported: tuple[int, ...]
+    unproven: bool = False
 
 
 def prove_task(
@@ -61,7 +63,7 @@ def prove_task(
             )
     consumed = {binding.source for call in program for binding in call.bound}
     reported = [step for step in range(len(program)) if step not in consumed]
-    values = {step: _values(outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)}
+    values = {step: told_values(outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)}
     if any(values[step] is None for step in reported):
         return Discard(text, "execution", "missing_output", "a result lacks a value that the answer reports")
     episode.forget()
@@ -74,7 +76,7 @@ def prove_task(
     known = known_values(program, world.facts)
     results = [one.outcome.result for one in taken]
     while True:
-        goal = Goal(final, tuple(_required(world, taken, values, reported)))
+        goal = Goal(final, tuple(required_outputs(world, taken, values, reported)))
         episode.forget()
         superfluous = find_superfluous(episode, program, goal, known, results)
         if superfluous is None:
@@ -91,7 +93,8 @@ def _is_read(world: World, tool: str) -> bool:
     return world.operations[tool].tool.effects == "read"
 
 
-def _values(paths: Iterable[Path], result: Any) -> tuple[tuple[Path, Any], ...] | None:
+def told_values(paths: Iterable[Path], result: Any) -> tuple[tuple[Path, Any], ...] | None:
+    """Return the values of a result that an answer reports, or None where one is missing."""
     found = []
     for path in paths:
         value = resolve(result, path)
@@ -101,7 +104,7 @@ def _values(paths: Iterable[Path], result: Any) -> tuple[tuple[Path, Any], ...] 
     return tuple(found)
 
 
-def _required(
+def required_outputs(
     world: World,
     taken: Sequence[Taken],
     values: Mapping[int, tuple[tuple[Path, Any], ...] | None],

@@ -63,6 +63,8 @@ class ScenarioRows:
         self.by_tool = not vendors
         self.executions: set[str] = set()
         self.execution_kind = str(origin.environment.get("execution_kind", "real"))
+        self.once = False  # what is written belongs to a trajectory that was executed once
+        self.is_live = self.environment["safety"] == "live"
 
     def open(self) -> None:
         """Write the scenario, its atoms and edges."""
@@ -149,6 +151,7 @@ class ScenarioRows:
 
     def _gold(self, task: Executed, said: Language) -> None:
         scenario = self.scenario
+        self.once = task.unproven
         expression = parse(task.expression)
         names = {str(step.atom): scenario.atoms[step.atom].tool for step in task.steps}
         ids = {str(step.atom): scenario.atoms[step.atom].atom_id for step in task.steps}
@@ -156,7 +159,7 @@ class ScenarioRows:
         bindings = _bindings(task)
         groups = Counter(step.group for step in task.steps)
         task_id = content_id("task", scenario.scenario_id, canonical, bindings)
-        goal = {
+        goal: dict[str, Any] = {
             "final_state_hash": task.goal.final_state_hash,
             "required_outputs": [
                 {
@@ -166,8 +169,10 @@ class ScenarioRows:
                 for output in task.goal.required_outputs
             ],
         }
+        if task.unproven:
+            goal["unproven"] = True
         query_id = content_id("query", task_id, said.turns, said.context)
-        execution_ids = [self._execution(step) for step in task.steps]
+        execution_ids = [self._execution(step, proven=not task.unproven) for step in task.steps]
         trajectory_id = content_id(
             "trajectory", task_id, query_id, "gold", execution_ids, said.plan, said.response
         )
@@ -213,7 +218,7 @@ class ScenarioRows:
             turn_responses=canonical_json(said.turn_responses),
             response=said.response,
             n_actions=len(task.steps),
-            minimal=True,
+            minimal=not task.unproven,
             reaches_goal=True,
         )
         self.rows["trajectories"].append(gold)
@@ -228,18 +233,20 @@ class ScenarioRows:
             write_proposals(self, gold, said.written, proposed)
         self._count(task, said, groups)
 
-    def _execution(self, step: Step) -> str:
+    def _execution(self, step: Step, *, proven: bool) -> str:
         tool = self.scenario.atoms[step.atom].tool
-        return self.executed(
-            Attempt(tool, step.arguments, "ok", step.result, None, step.state_before, step.state_after),
-            proven=True,
-        )
+        attempt = Attempt(tool, step.arguments, "ok", step.result, None, step.state_before, step.state_after)
+        return self.executed(attempt, proven=proven)
 
     def executed(self, attempt: Attempt, *, proven: bool) -> str:
         """Write an execution, unless it was written before, and return its id."""
         tool = self.tools.get(attempt.tool)
         name = tool.tool_id if tool is not None else attempt.tool
-        execution_id = content_id("execution", attempt.state_before, name, attempt.arguments)
+        identity: list[Any] = [attempt.state_before, name, attempt.arguments]
+        if self.is_live:
+            # Nobody sees the state of what is live: equal calls may give other results at another time.
+            identity += [attempt.result, attempt.error, self.once]
+        execution_id = content_id("execution", *identity)
         # The same call from the same state is one execution, however many trajectories make it.
         if execution_id not in self.executions:
             self.executions.add(execution_id)
@@ -298,6 +305,7 @@ class ScenarioRows:
         counts[f"gold_register:{said.register}"] += 1
         counts[f"gold_turns:{len(said.turns)}"] += 1
         counts["gold_parallel"] += any(size > 1 for size in groups.values())
+        counts.update({"gold_unproven": 1} if task.unproven else {})
         counts["gold_data_edge"] += any(step.bound for step in task.steps)
         counts["gold_order_edge"] += bool(task.order_edges)
         counts["gold_over_serialised"] += task.over_serialised

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from planarena.config import BuildConfig
@@ -10,10 +11,13 @@ from planarena.environments.catalog import wording_of
 from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
+from planarena.pipeline.folder import FOR_GOOD
+from planarena.pipeline.for_good import OnceOnly
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
 from planarena.pipeline.proving import Proven, prove_task
 from planarena.pipeline.scenarios import Scenario, rng_for
 from planarena.pipeline.task_pools import TaskPools
+from planarena.pipeline.untried import Untried
 from planarena.proofs import Dependences, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
@@ -54,6 +58,8 @@ class _ScenarioRun:
         self.edges: dict[tuple[str, str, str, str], list[int]] = {}
         self.discards: list[Discard] = []
         self.swaps: dict[Any, str | None] = {}
+        self.untried = Untried(self.world, scenario.offers)
+        self.once = OnceOnly(Path(config.out) / FOR_GOOD, config.trajectories, scenario.scenario_id)
 
     def run(self) -> ExecutedScenario:
         """Do all of it."""
@@ -118,6 +124,9 @@ class _ScenarioRun:
         return len(self.atoms) - 1
 
     def _add_closed(self, atom: Atom, ground: list[Member]) -> None:
+        if self.untried.holds([atom.tool]):
+            ground.append(self.untried.ground(self._add_atom(atom, ""), atom.tool))
+            return
         outcome = self.world.call(atom.tool, atom.arguments)
         footprint = self.world.footprint()
         self.world.rollback(self.start)
@@ -166,6 +175,8 @@ class _ScenarioRun:
             order += right.payload[0]
             bindings.update(right.bindings)
             level = max(left.level, right.level) + 1
+        if self.untried.holds(map(self._tool_of, order)):
+            return self.untried.join(candidate, order, bindings, level, self._tool_of, self._label)
         program = self._program(order, bindings)
         episode = Episode(self.world, program)
         footprints: list[Footprint] = []
@@ -212,6 +223,9 @@ class _ScenarioRun:
         mask = sum(1 << number for number in order)
         return Member(numbered, bindings, mask, level, offered, union, (order, (found, over_serialised)))
 
+    def _tool_of(self, number: int) -> str:
+        return self.atoms[number].tool
+
     def _label(self, number: Any) -> str:
         atom = self.atoms[number]
         return f"{atom.tool}:{atom.atom_id}"
@@ -230,7 +244,10 @@ class _ScenarioRun:
         rows = generations(member.expression)
         order = [number for row in rows for number in row]
         program = self._program(order, member.bindings)
-        text = render(member.expression, lambda number: self.atoms[number].tool)
+        text = render(member.expression, self._tool_of)
+        if self.untried.holds(map(self._tool_of, order)):
+            once = self.once.execute(self.world, program, self.outputs, text)
+            return once if isinstance(once, Discard) else self._executed(member, rows, order, once)
         proven = prove_task(self.world, program, _before_in(member.expression, order), self.outputs, text)
         return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)
 
@@ -267,7 +284,14 @@ class _ScenarioRun:
         )
         text = render(member.expression, str)
         return Executed(
-            text, member.level, tuple(steps), edges, over_serialised, proven.goal, proven.reported
+            text,
+            member.level,
+            tuple(steps),
+            edges,
+            over_serialised,
+            proven.goal,
+            proven.reported,
+            proven.unproven,
         )
 
     def _product(self, space: Composition, items: list[Executed | Discard]) -> ExecutedScenario:

@@ -108,7 +108,7 @@ class AtomicTaskRow(TableRow, frozen=True):
     Attributes:
         plan: A line of plan.
         arguments: Literal arguments; `{"$need": TYPE}` marks one that composition binds.
-        result_hash: Id of the result in the initial state; empty for an atom with needs.
+        result_hash: Id of the result in the initial state; empty for an atom with needs, and for one that is not tried.
     """
 
     atom_id: str
@@ -128,7 +128,8 @@ class TaskRow(TableRow, frozen=True):
         shape: The canonical expression with wire names and bindings but no argument values.
         level: Level of composition, 1 for atoms.
         bindings: `[{step, argument, from_step, pointer, kind}]`; kind `data`, or `order` for edges without a value.
-        goal: `{final_state_hash, required_outputs}`.
+        goal: `{final_state_hash, required_outputs}`, and `unproven: true` where the gold trajectory was executed once,
+            with live tools, and nothing was proven of it.
         stop_reason: What ended the composition of the scenario: `exhausted`, `budget` or `max_depth`.
         over_serialised: The true dependences are N-shaped and no expression says them exactly.
         category: `call`, or why no call is right: `tool_missing`, `trap` (a tool that looks right has another

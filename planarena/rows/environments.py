@@ -36,8 +36,12 @@ class Opened(NamedTuple):
 
 
 def locate(reader: ShardReader, dialogue: Dialogue) -> EnvironmentReference | None:
-    """Say where a policy can act on a dialogue's task; None where it has no environment of ours."""
-    if not dialogue.environment or msgspec.json.decode(dialogue.environment).get("kind") == "none":
+    """Say where a policy can act on a dialogue's task; None without an environment, and where it is live.
+
+    What a policy tries is mostly wrong, and what is live cannot go back.
+    """
+    environment = msgspec.json.decode(dialogue.environment) if dialogue.environment else {"kind": "none"}
+    if environment.get("kind") == "none" or environment.get("safety") == "live":
         return None
     return EnvironmentReference(str(reader.run.path), dialogue.scenario_id, dialogue.task_id, reader.shard)
 

@@ -8,23 +8,17 @@ refused with its reason and the others go on.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from planarena.errors import SchemaError, SourceError, UserError
-from planarena.records.canonical import canonical_bytes
 from planarena.tools.documents import Documents, read_document
-from planarena.tools.openapi_parts import (
-    Arguments,
-    describe_operation,
-    media_of,
-    schema_of_example,
-    success_of,
-)
-from planarena.tools.repair import Repairer, clean_value
+from planarena.tools.openapi_definitions import Definitions, check_canonical
+from planarena.tools.openapi_parts import describe_operation, schema_of_example, success_of
+from planarena.tools.openapi_requests import RequestReader
+from planarena.tools.repair import clean_value
 from planarena.tools.tool import Effect, Tool
-from planarena.tools.validation import MAX_SCHEMA_NODES, SchemaValidator, check_schema
 from planarena.tools.wire_names import with_wire_names
 
 __all__ = ["Conversion", "RestOperation", "convert_openapi", "openapi_files"]
@@ -34,9 +28,6 @@ _EFFECTS: dict[str, Effect] = {
     "get": "read", "head": "read", "options": "read", "trace": "read",
     "post": "create", "put": "update", "patch": "update", "delete": "delete",
 }  # fmt: skip
-_LOCATIONS = ("path", "query", "header", "cookie")
-# The transport's own headers; OpenAPI says that parameters of these names are ignored.
-_TRANSPORT = ("accept", "content-type", "authorization")
 
 
 class RestOperation(NamedTuple):
@@ -133,42 +124,14 @@ def _version(document: Any, file: Path) -> str:
     )
 
 
-class _Definition(NamedTuple):
-    schema: Any
-    needs: frozenset[str]
-    repairs: tuple[str, ...]
-    nodes: int
-
-
-def _check_part(schema: Any, needs: Collection[str], where: str) -> int:
-    """Check a schema whose definitions are checked by themselves; return how many values it holds.
-
-    Raises:
-        SchemaError: It does not compile, is too large or deep, or has no canonical JSON.
-    """
-    _check_canonical(schema, where)
-    part = {**schema, "$defs": dict.fromkeys(needs, True)} if isinstance(schema, dict) else schema
-    nodes = check_schema(part, where)
-    SchemaValidator(part, where, checked=True)
-    return nodes
-
-
-def _check_canonical(value: Any, where: str) -> None:
-    try:
-        canonical_bytes(value)
-    except ValueError as error:
-        raise SchemaError(f"has no canonical JSON: {error}", where=where, fix="use finite numbers") from error
-
-
 class _Converter:
     def __init__(self, file: Path, document: Any, digest: str) -> None:
         self.version = _version(document, file)
         self.file, self.document, self.digest = file, document, digest
         self.documents = Documents(file, document)
-        self.nullable = not self.version.startswith("3.1")
-        self._names: dict[tuple[Path, str], str] = {}
-        self._places: dict[str, tuple[Path, str, str]] = {}
-        self._definitions: dict[str, _Definition | SchemaError] = {}
+        nullable = not self.version.startswith("3.1")
+        self.definitions = Definitions(file, self.documents, nullable=nullable)
+        self.requests = RequestReader(file, self.documents, self.definitions)
         info = document.get("info")
         self.info: dict[str, Any] = info if isinstance(info, dict) else {}
 
@@ -237,71 +200,6 @@ class _Converter:
         names[name] = names.get(name, 0) + 1
         return name if names[name] == 1 else f"{name}_{names[name]}"
 
-    # -- definitions -------------------------------------------------------------------------------
-
-    def _repairer(self, base: Path, needs: set[str]) -> Repairer:
-        def resolve(target: str) -> str:
-            file, pointer = self.documents.locate(target, base)
-            name = self._names.get((file, pointer))
-            if name is None:
-                self.documents.follow(target, base)
-                name = self._new_name(file, pointer)
-                self._places[name] = (file, pointer, target if file == base else f"{file.name}#{pointer}")
-            needs.add(name)
-            return f"#/$defs/{name}"
-
-        return Repairer(resolve, nullable=self.nullable)
-
-    def _new_name(self, file: Path, pointer: str) -> str:
-        last = pointer.rstrip("/").rsplit("/", 1)[-1] or file.stem
-        stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", last)[:80] or "definition"
-        name, number = stem, 2
-        while name in self._places:
-            name, number = f"{stem}_{number}", number + 1
-        self._names[file, pointer] = name
-        return name
-
-    def _definition(self, name: str) -> _Definition:
-        known = self._definitions.get(name)
-        if known is None:
-            file, pointer, _ = self._places[name]
-            needs: set[str] = set()
-            repairer = self._repairer(file, needs)
-            try:
-                value, _, _ = self.documents.follow(f"#{pointer}", file)
-                schema = repairer.schema(value, f"$defs/{name}")
-                nodes = _check_part(schema, needs, f"{self.file.name}: $defs/{name}")
-                known = _Definition(schema, frozenset(needs), repairer.take_repairs(), nodes)
-            except SchemaError as error:
-                known = error
-            self._definitions[name] = known
-        if isinstance(known, SchemaError):
-            raise known
-        return known
-
-    def _closed(self, schema: Any, needs: set[str], repairs: list[str], where: str) -> Any:
-        """Check a schema and add every definition that it reaches.
-
-        Some APIs reach half of their model from every answer: each definition is checked once, by itself.
-        """
-        nodes = _check_part(schema, needs, where)
-        if not needs or not isinstance(schema, dict):
-            return schema
-        reached: dict[str, Any] = {}
-        queue = sorted(needs)
-        while queue:
-            name = queue.pop()
-            if name in reached:
-                continue
-            definition = self._definition(name)
-            reached[name] = definition.schema
-            nodes += definition.nodes
-            if nodes > MAX_SCHEMA_NODES:
-                raise SchemaError(f"more than {MAX_SCHEMA_NODES} values", where=where, fix="split the tool")
-            repairs.extend(note for note in definition.repairs if note not in repairs)
-            queue.extend(sorted(definition.needs))
-        return {**schema, "$defs": dict(sorted(reached.items()))}
-
     # -- operations --------------------------------------------------------------------------------
 
     def _convert(
@@ -309,15 +207,10 @@ class _Converter:
     ) -> RestOperation:
         where = f"{self.file.name}: {method.upper()} {path}"
         needs: set[str] = set()
-        arguments = Arguments()
-        repairer = self._repairer(self.file, needs)
-        for parameter, base in self._parameters(path, item, operation):
-            self._parameter(parameter, base, arguments, needs, repairer)
-        body_type = self._body(operation, arguments, needs, repairer)
-        repairs = list(repairer.take_repairs())
+        arguments, body_type, repairs = self.requests.read(path, item, operation, needs)
         schema: dict[str, Any] = {"type": "object", "properties": arguments.properties}
         schema |= {"required": arguments.required, "additionalProperties": False}
-        schema = self._closed(schema, needs, repairs, where)
+        schema = self.definitions.closed(schema, needs, repairs, where)
         status, output = self._response(operation, where, repairs)
         tool = Tool(
             namespace=self.namespace,
@@ -334,7 +227,7 @@ class _Converter:
             licence=self._licence(),
             schema_repairs=tuple(repairs),
         )
-        _check_canonical([tool.namespace, tool.name, tool.description], where)
+        check_canonical([tool.namespace, tool.name, tool.description], where)
         return RestOperation(
             tool, method, path, arguments.placement, body_type, status, operation.get("deprecated") is True
         )
@@ -344,156 +237,6 @@ class _Converter:
         if not isinstance(licence, dict):
             return "unknown"
         return str(licence.get("identifier") or licence.get("name") or "unknown")[:64]
-
-    def _parameters(
-        self, path: str, item: dict[str, Any], operation: dict[str, Any]
-    ) -> Iterator[tuple[dict[str, Any], Path]]:
-        """Yield the parameters that count: an operation's own replace its path's of the same name and place."""
-        found: dict[tuple[str, str], tuple[dict[str, Any], Path]] = {}
-        for holder in (item, operation):
-            listed = holder.get("parameters")
-            entries = (
-                list(listed.values())
-                if isinstance(listed, dict)
-                else listed
-                if isinstance(listed, list)
-                else []
-            )
-            for entry in entries:
-                parameter, base = self.documents.deref(entry, self.file)
-                if isinstance(parameter, dict) and isinstance(parameter.get("name"), str):
-                    found[parameter["name"], str(parameter.get("in"))] = parameter, base
-        for name in re.findall(r"\{([^{}]+)\}", path):
-            if (name, "path") not in found:
-                found[name, "path"] = (
-                    {"name": name, "in": "path", "required": True, "schema": {"type": "string"}},
-                    self.file,
-                )
-        yield from found.values()
-
-    def _parameter(
-        self,
-        parameter: dict[str, Any],
-        base: Path,
-        arguments: Arguments,
-        needs: set[str],
-        repairer: Repairer,
-    ) -> None:
-        name, location = parameter["name"], str(parameter.get("in"))
-        if location == "header" and name.lower() in _TRANSPORT:
-            return
-        if location not in {*_LOCATIONS, "body", "formData"}:
-            repairer.note(f"{name}: a parameter in {location!r} is left out")
-            return
-        here = repairer if base == self.file else self._repairer(base, needs)
-        if location == "body":
-            self._take_body(
-                parameter.get("schema", {}), base, parameter.get("required") is True, arguments, needs, here
-            )
-        else:
-            schema = self._parameter_schema(parameter, here)
-            if (
-                isinstance(parameter.get("description"), str)
-                and isinstance(schema, dict)
-                and clean_value(parameter["description"])
-            ):
-                schema = {**schema, "description": parameter["description"]}
-            required = parameter.get("required") is True or location == "path"
-            arguments.add(name, "form" if location == "formData" else location, schema, required)
-        if here is not repairer:
-            for note in here.take_repairs():
-                repairer.note(note)
-
-    @staticmethod
-    def _parameter_schema(parameter: dict[str, Any], repairer: Repairer) -> Any:
-        content = parameter.get("content")
-        if "schema" in parameter:
-            raw = parameter["schema"]
-        elif isinstance(content, dict) and content:
-            first = next(iter(content.values()))
-            raw = first.get("schema", {}) if isinstance(first, dict) else {}
-        else:  # OpenAPI 2: the parameter is its own schema
-            words = (
-                "name",
-                "in",
-                "required",
-                "description",
-                "schema",
-                "content",
-                "deprecated",
-                "allowReserved",
-            )
-            raw = {key: value for key, value in parameter.items() if key not in words}
-        return repairer.schema(raw, parameter["name"])
-
-    def _body(
-        self, operation: dict[str, Any], arguments: Arguments, needs: set[str], repairer: Repairer
-    ) -> str:
-        body, base = self.documents.deref(operation.get("requestBody"), self.file)
-        if not isinstance(body, dict):
-            return "application/json" if arguments.has_body else ""
-        media, content = media_of(body.get("content"))
-        if content is None:
-            return ""
-        here = repairer if base == self.file else self._repairer(base, needs)
-        self._take_body(content.get("schema", {}), base, body.get("required") is True, arguments, needs, here)
-        if here is not repairer:
-            for note in here.take_repairs():
-                repairer.note(note)
-        return media
-
-    def _take_body(
-        self, raw: Any, base: Path, required: bool, arguments: Arguments, needs: set[str], repairer: Repairer
-    ) -> None:
-        """Make each property of a plain object an argument of its own; any other body is one argument."""
-        flat = self._plain_object(raw, base, 0)
-        if flat is not None and flat[0] and not any(name in arguments.properties for name in flat[0]):
-            properties, names = flat
-            for name, (inner, inner_base) in properties.items():
-                if isinstance(inner, dict) and inner.get("readOnly") is True:
-                    continue
-                here = repairer if inner_base == base else self._repairer(inner_base, needs)
-                arguments.add(name, "field", here.schema(inner, name), required and name in names)
-                if here is not repairer:
-                    for note in here.take_repairs():
-                        repairer.note(note)
-            arguments.has_body = True
-            return
-        name = "body" if "body" not in arguments.properties else "request_body"
-        arguments.add(name, "body", repairer.schema(raw, "body"), required)
-        arguments.has_body = True
-
-    def _plain_object(
-        self, raw: Any, base: Path, depth: int
-    ) -> tuple[dict[str, tuple[Any, Path]], set[str]] | None:
-        """Return the properties and required names of an object without conditions; `allOf` of such is one too."""
-        raw, base = self.documents.deref(raw, base)
-        words = {"type", "properties", "required", "description", "title", "example", "examples", "default",
-                 "additionalProperties", "allOf", "xml", "externalDocs", "$schema", "discriminator"}  # fmt: skip
-        if not isinstance(raw, dict) or depth > 8 or raw.get("type", "object") != "object":
-            return None
-        if any(word not in words and not str(word).startswith("x-") for word in raw):
-            return None
-        if raw.get("additionalProperties", True) not in (False, True, {}):
-            return None
-        properties, required = raw.get("properties") or {}, raw.get("required") or []
-        if not isinstance(properties, dict) or not isinstance(required, list):
-            return None
-        found = {name: (inner, base) for name, inner in properties.items()}
-        names = {name for name in required if isinstance(name, str)}
-        names.update(
-            n for n, inner in properties.items() if isinstance(inner, dict) and inner.get("required") is True
-        )
-        if not all(isinstance(name, str) and clean_value(name) for name in found):
-            return None
-        parts = raw.get("allOf", [])
-        for part in parts if isinstance(parts, list) else [parts]:
-            inner_object = self._plain_object(part, base, depth + 1)
-            if inner_object is None or any(name in found for name in inner_object[0]):
-                return None
-            found.update(inner_object[0])
-            names.update(inner_object[1])
-        return found, names
 
     def _response(self, operation: dict[str, Any], where: str, repairs: list[str]) -> tuple[str, Any]:
         """Return the status and schema of the first success; a schema that cannot be converted is none."""
@@ -522,10 +265,10 @@ class _Converter:
                         raw = schema_of_example(example)
                         repairs.append("response: its schema is that of the example given")
                 needs: set[str] = set()
-                repairer = self._repairer(base, needs)
+                repairer = self.definitions.repairer(base, needs)
                 schema = repairer.schema(raw, "response")
                 notes = list(repairer.take_repairs())
-                schema = self._closed(schema, needs, notes, where)
+                schema = self.definitions.closed(schema, needs, notes, where)
                 repairs.extend(note for note in notes if note not in repairs)
                 return code, schema if isinstance(schema, dict) else None
             except UserError as error:

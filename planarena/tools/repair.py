@@ -13,56 +13,24 @@ from collections.abc import Callable
 from typing import Any
 
 from planarena.errors import SchemaError
+from planarena.tools.keywords import (
+    COUNTS,
+    FLAGS,
+    FOREIGN_TYPES,
+    MANY,
+    NAMED,
+    NUMBERS,
+    ONE,
+    SILENT,
+    TEXT,
+    TYPES,
+)
 from planarena.tools.patterns import pattern_fault
 
 __all__ = ["Repairer", "clean_value"]
 
 _MAX_DEPTH = 60
 _MAX_RECORDS = 40
-_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
-_FOREIGN_TYPES: dict[str, dict[str, Any]] = {
-    "dict": {"type": "object"}, "map": {"type": "object"}, "hash": {"type": "object"},
-    "dictionary": {"type": "object"}, "struct": {"type": "object"}, "json": {"type": "object"},
-    "float": {"type": "number"}, "double": {"type": "number"}, "decimal": {"type": "number"},
-    "int": {"type": "integer"}, "int32": {"type": "integer"}, "int64": {"type": "integer"},
-    "long": {"type": "integer"}, "short": {"type": "integer"},
-    "str": {"type": "string"}, "text": {"type": "string"}, "file": {"type": "string"},
-    "binary": {"type": "string"}, "enum": {"type": "string"}, "char": {"type": "string"},
-    "date": {"type": "string", "format": "date"}, "datetime": {"type": "string", "format": "date-time"},
-    "date-time": {"type": "string", "format": "date-time"}, "uuid": {"type": "string", "format": "uuid"},
-    "uri": {"type": "string", "format": "uri"}, "url": {"type": "string", "format": "uri"},
-    "bool": {"type": "boolean"}, "list": {"type": "array"}, "tuple": {"type": "array"}, "set": {"type": "array"},
-    "none": {"type": "null"}, "any": {}, "mixed": {}, "unknown": {},
-}  # fmt: skip
-_TEXT = (
-    "title",
-    "description",
-    "$comment",
-    "format",
-    "contentEncoding",
-    "contentMediaType",
-    "x-semantic",
-    "x-surface",
-)
-_FLAGS = ("deprecated", "readOnly", "writeOnly", "uniqueItems", "x-hidden")
-_NUMBERS = ("maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum", "multipleOf")
-_COUNTS = (
-    "maxLength",
-    "minLength",
-    "maxItems",
-    "minItems",
-    "maxContains",
-    "minContains",
-    "maxProperties",
-    "minProperties",
-)
-_ONE = ("additionalProperties", "items", "contains", "propertyNames", "not", "if", "then", "else",
-        "unevaluatedItems", "unevaluatedProperties", "contentSchema")  # fmt: skip
-_MANY = ("allOf", "anyOf", "oneOf", "prefixItems")
-_NAMED = ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-# Remarks of OpenAPI that JSON Schema has no use for: leaving them out changes nothing that is validated.
-_SILENT = ("xml", "externalDocs", "discriminator", "example", "collectionFormat", "allowEmptyValue", "id",
-           "$id", "$schema", "$anchor", "style", "explode", "nullable")  # fmt: skip
 
 Resolve = Callable[[str], str]
 
@@ -159,11 +127,11 @@ class Repairer:
             place = f"{where}/{key}"
             if not isinstance(key, str):
                 self.note(f"{place}: a keyword that is no text is left out")
-            elif key in _ONE:
+            elif key in ONE:
                 self._one(found, key, value, place, depth)
-            elif key in _MANY:
+            elif key in MANY:
                 self._many(found, key, value, place, depth)
-            elif key in _NAMED:
+            elif key in NAMED:
                 self._named(found, key, value, place, depth, hoisted)
             else:
                 self._plain(found, key, value, place)
@@ -229,20 +197,20 @@ class Repairer:
         found[key] = inner
 
     def _plain(self, found: dict[str, Any], key: str, value: Any, place: str) -> None:
-        if key in _SILENT or (key.startswith("x-") and key not in {"x-semantic", "x-hidden", "x-surface"}):
+        if key in SILENT or (key.startswith("x-") and key not in {"x-semantic", "x-hidden", "x-surface"}):
             return
         if key == "type":
             self._type(found, value, place)
-        elif key in _TEXT:
+        elif key in TEXT:
             if isinstance(value, str | int | float) and not isinstance(value, bool):
                 found[key] = _text(str(value))
             elif value is not None:
                 self.note(f"{place}: left out, it is no text")
-        elif key in _FLAGS:
+        elif key in FLAGS:
             self._flag(found, key, value, place)
-        elif key in _NUMBERS:
+        elif key in NUMBERS:
             self._number(found, key, value, place)
-        elif key in _COUNTS:
+        elif key in COUNTS:
             self._count(found, key, value, place)
         elif key == "pattern":
             self._pattern(found, value, place)
@@ -268,13 +236,13 @@ class Repairer:
             self.note(f"{place}: the unknown keyword is left out")
 
     def _type(self, found: dict[str, Any], value: Any, place: str) -> None:
-        if isinstance(value, str) and value in _TYPES:
+        if isinstance(value, str) and value in TYPES:
             found["type"] = value
             return
         if isinstance(value, list):
             kinds = []
             for item in value:
-                known = item if item in _TYPES else _FOREIGN_TYPES.get(str(item).lower(), {}).get("type")
+                known = item if item in TYPES else FOREIGN_TYPES.get(str(item).lower(), {}).get("type")
                 if known is None:
                     self.note(f"{place}: the type {str(item)[:40]!r} is unknown; any type is allowed")
                     return
@@ -284,10 +252,10 @@ class Repairer:
                 found["type"] = kinds if len(kinds) > 1 else kinds[0]
             return
         word = str(value).strip().lower()
-        if word in _TYPES:
+        if word in TYPES:
             meant: dict[str, Any] | None = {"type": word}
         else:
-            meant = _FOREIGN_TYPES.get(word)
+            meant = FOREIGN_TYPES.get(word)
             if meant is None and word.startswith(("array<", "list<", "list[")):
                 meant = {"type": "array"}
         if meant is None:

@@ -1,19 +1,21 @@
 """Speeds of tool sources: gold a second in-process, in the sandboxed worker, over MCP stdio, emulated; conversion.
 
-Run it alone on a quiet machine: `python tests/bench/bench_tools.py`. Gold a second is proven tasks over the wall
-time of executing and proving (phase 1, without words and Parquet), sources already open; the worker and the
-servers are also given in calls a second.
+`python tests/bench/bench_tools.py [SECONDS]`. Gold is proven tasks of executing and proving (phase 1, without words
+and Parquet), sources already open. Each rate is given over wall time, which asks for a quiet machine, and over the
+CPU time of this process and all below it (sandboxes, servers), which does not; the worker and the servers are
+also given in calls.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from planarena.cli._tool_scaffold import SCAFFOLD
 from planarena.config import BuildConfig, CompositionConfig
@@ -106,28 +108,70 @@ def shop_description(resources: int) -> dict[str, Any]:
     }
 
 
-def gold_per_second(source: str, seconds: float) -> tuple[float, int]:
-    """Return proven tasks a second of a source, and how many there were."""
+class Rate(NamedTuple):
+    """How many of something, in how many seconds of wall and of CPU time."""
+
+    number: int
+    wall: float
+    cpu: float
+
+    def line(self, unit: str) -> str:
+        """Return both rates as text."""
+        return f"{self.number / self.wall:9.1f} {unit}/s {self.number / self.cpu:9.1f} {unit}/CPU-s   ({self.number})"
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of all processes below it that live."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:  # it has just ended
+                continue
+            parents[int(entry.name)] = int(fields[1])
+            ticks[int(entry.name)] = int(fields[11]) + int(fields[12])
+    mine, found = os.getpid(), 0
+    for process in ticks:
+        above = process
+        while above not in {0, mine}:
+            above = parents.get(above, 0)
+        found += ticks[process] if above == mine else 0
+    return found / os.sysconf("SC_CLK_TCK")
+
+
+def measure(work: Callable[[], int], seconds: float) -> Rate:
+    """Do work for so many seconds and return how much came of it."""
+    cpu, begun, number = cpu_seconds(), time.perf_counter(), 0
+    while time.perf_counter() - begun < seconds:
+        number += work()
+    return Rate(number, time.perf_counter() - begun, max(cpu_seconds() - cpu, 0.01))
+
+
+def gold_rate(source: str, seconds: float) -> Rate:
+    """Return how many tasks of a source are proven."""
     config = BuildConfig(sources=(source,), composition=CompositionConfig(mixed_share=0.0))
     execute_scenario(config, draw_scenario(config, 0))  # warm: imports, validators, processes
-    begun, number, gold = time.perf_counter(), 1, 0
-    while time.perf_counter() - begun < seconds:
-        result = execute_scenario(config, draw_scenario(config, number))
-        gold += sum(isinstance(item, Executed) for item in result.items)
-        number += 1
-    return gold / (time.perf_counter() - begun), gold
+    numbers = iter(range(1, 1 << 30))
+
+    def prove() -> int:
+        result = execute_scenario(config, draw_scenario(config, next(numbers)))
+        return sum(isinstance(item, Executed) for item in result.items)
+
+    return measure(prove, seconds)
 
 
-def calls_per_second(source: str, tool: str, arguments: dict[str, Any], seconds: float) -> float:
-    """Return calls a second of one tool."""
+def call_rate(source: str, tool: str, arguments: dict[str, Any], seconds: float) -> Rate:
+    """Return how often one tool is called."""
     world = open_source(source).draw(0, 0).world
-    call: Callable[..., Any] = world.call
-    assert call(tool, arguments).status == "ok"
-    begun, calls = time.perf_counter(), 0
-    while time.perf_counter() - begun < seconds:
-        call(tool, arguments)
-        calls += 1
-    return calls / (time.perf_counter() - begun)
+
+    def call() -> int:
+        assert world.call(tool, arguments).status == "ok"
+        return 1
+
+    call()
+    return measure(call, seconds)
 
 
 def main() -> None:
@@ -147,8 +191,7 @@ def main() -> None:
             plan += [("sandboxed worker", f"python:{module}"), ("MCP stdio", f"mcp:{servers}")]
         for label, source in plan:
             try:
-                rate, gold = gold_per_second(source, seconds)
-                rows.append((label, f"{rate:8.1f} gold/s   ({gold} proven)"))
+                rows.append((label, gold_rate(source, seconds).line("gold")))
             except PlanArenaError as error:
                 rows.append((label, f"not measured: {error}"))
         if sandbox.missing() is None:
@@ -157,13 +200,13 @@ def main() -> None:
                 ("MCP stdio", f"mcp:{servers}", "get-sum", {"a": 3, "b": 4}),
             ):
                 try:
-                    rows.append((label, f"{calls_per_second(source, tool, arguments, seconds):8.1f} calls/s"))
+                    rows.append((label, call_rate(source, tool, arguments, seconds).line("calls")))
                 except PlanArenaError as error:
                     rows.append((label, f"not measured: {error}"))
         api.write_text(json.dumps(shop_description(400)))
-        begun = time.perf_counter()
-        operations = len(convert_openapi(api).operations)
-        rows.append(("conversion", f"{operations / (time.perf_counter() - begun):8.1f} operations/s"))
+        rows.append(
+            ("conversion", measure(lambda: len(convert_openapi(api).operations), 0.1).line("operations"))
+        )
     for label, value in rows:
         print(f"{label:24} {value}")
 

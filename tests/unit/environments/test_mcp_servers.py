@@ -15,7 +15,8 @@ import pytest
 from planarena import managed
 from planarena.config import BuildConfig, CompositionConfig
 from planarena.environments import Seed, sandbox
-from planarena.environments.mcp import open_servers, read_servers
+from planarena.environments.mcp import open_servers
+from planarena.environments.mcp_config import read_servers
 from planarena.environments.mcp_packages import npm_environment, resolve_command
 from planarena.environments.session_unit import SessionUnit
 from planarena.environments.session_world import SessionWorld

@@ -10,7 +10,7 @@ from planarena.config import BuildConfig
 from planarena.environments import operations
 from planarena.environments.domains import DOMAINS, load_domain
 from planarena.environments.generic_wording import Phrase, tool_wording
-from planarena.environments.wording import load_wording
+from planarena.environments.wording import FIELD, load_wording
 from planarena.generate.clauses import parse_template
 from planarena.generate.no_call import write_no_calls
 from planarena.pipeline.scenarios import draw_scenario
@@ -59,6 +59,6 @@ def test_the_value_left_out_is_not_said_and_the_label_is_asked_for():
 def test_generic_words_omit_one_argument_at_a_time():
     phrase = Phrase(("make a box",), "making a box", "the box is made")
     words = tool_wording(phrase, {"label": True, "size": True, "colour": False}, [], {})
-    assert words.missing["label"].ask == ("make a box with size {size}[, colour {colour}]",)
-    assert words.missing["size"].ask == ("make a box with label {label}[, colour {colour}]",)
+    assert words.missing["label"].ask == (f"make a box{FIELD}size {{size}}[{FIELD}colour {{colour}}]",)
+    assert words.missing["size"].ask == (f"make a box{FIELD}label {{label}}[{FIELD}colour {{colour}}]",)
     assert set(words.missing) == {"label", "size"}

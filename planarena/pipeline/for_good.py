@@ -1,0 +1,114 @@
+"""Gold trajectories whose calls cannot be undone: executed once, never proven, and never again.
+
+Before the first call a record is on disk, and after the last what each call gave. A build that is interrupted and
+goes on takes what stands there; a trajectory that was begun and not ended is given up, for nobody knows how far it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from planarena.environments import Outcome, World
+from planarena.environments.session_world import SessionWorld
+from planarena.episodes import Episode, Goal, Taken
+from planarena.pipeline.products import Attempt, Discard
+from planarena.pipeline.proving import Path as Pointer
+from planarena.pipeline.proving import Proven, required_outputs, told_values
+from planarena.records.canonical import content_id
+from planarena.records.shards import write_durably
+from planarena.tasks.atoms import Call
+
+__all__ = ["OnceOnly"]
+
+
+class _Record(msgspec.Struct, frozen=True):
+    scenario_id: str
+    attempts: tuple[Attempt, ...] | None = None
+
+
+class OnceOnly(NamedTuple):
+    """Executes the gold trajectories of one scenario that change things for good.
+
+    Attributes:
+        folder: Of the build's records.
+        most: How many of them the build may execute at all.
+        scenario_id: The scenario.
+    """
+
+    folder: Path
+    most: int
+    scenario_id: str
+
+    def execute(
+        self, world: World, program: Sequence[Call], outputs: Mapping[str, Sequence[Pointer]], text: str
+    ) -> Proven | Discard:
+        """Execute a task, unless that was done before, and state its goal.
+
+        Args:
+            world: In the initial state, which it is taken to be in afterwards.
+            program: The calls in order.
+            outputs: By tool, the paths of what an answer reports.
+            text: The task's expression, for the discard.
+        """
+        attempts = self._attempts(world, program, text)
+        if isinstance(attempts, Discard):
+            return attempts
+        taken = [
+            Taken(one.tool, one.arguments, Outcome(one.status, one.result, one.error), one.state_before, one.state_after)  # type: ignore[arg-type]
+            for one in attempts
+        ]  # fmt: skip
+        for step, one in enumerate(taken):
+            if one.outcome.error is not None:
+                error = one.outcome.error
+                return Discard(text, "execution", error["code"], f"step {step}: {error['message']}")
+        consumed = {binding.source for call in program for binding in call.bound}
+        reported = [step for step in range(len(program)) if step not in consumed]
+        values = {step: told_values(outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)}
+        if any(values[step] is None for step in reported):
+            return Discard(
+                text, "execution", "missing_output", "a result lacks a value that the answer reports"
+            )
+        goal = Goal(taken[-1].state_after, tuple(required_outputs(world, taken, values, reported)))
+        return Proven(taken, goal, tuple(reported), unproven=True)
+
+    def _attempts(self, world: World, program: Sequence[Call], text: str) -> Sequence[Attempt] | Discard:
+        tools = [world.operations[call.tool].tool.tool_id for call in program]
+        bound = [[[one.argument, one.source, list(one.path)] for one in call.bound] for call in program]
+        key = content_id("for_good", tools, [call.literals for call in program], bound)
+        path = self.folder / f"{key}.json"
+        if path.is_file():
+            known = msgspec.json.decode(path.read_bytes(), type=_Record)
+            if known.scenario_id != self.scenario_id:
+                return Discard(text, "duplicate", "executed_before", "in another scenario, and for good")
+            if known.attempts is None:
+                detail = "the build was interrupted while it was executed: it is not begun again"
+                return Discard(text, "execution", "interrupted", detail)
+            return known.attempts
+        if sum(1 for _ in self.folder.glob("*.json")) >= self.most:
+            return Discard(text, "balance", "enough_for_good", f"{self.most} were executed already")
+        write_durably(path, msgspec.json.encode(_Record(self.scenario_id)))
+        made = tuple(_perform(cast(SessionWorld, world), program))
+        write_durably(path, msgspec.json.encode(_Record(self.scenario_id, made)))
+        return made
+
+
+def _perform(world: SessionWorld, program: Sequence[Call]) -> list[Attempt]:
+    """Make the calls, up to the first that fails."""
+    start = world.mark()
+    episode = Episode(world, program)
+    made: list[Attempt] = []
+    with world.for_good():
+        for step in range(len(program)):
+            one = episode.perform_fully(step)
+            outcome: Any = one.outcome
+            made.append(
+                Attempt(one.tool, one.arguments, outcome.status, outcome.result, outcome.error, one.state_before, one.state_after)
+            )  # fmt: skip
+            if outcome.status != "ok":
+                break
+    world.rollback(start)
+    return made

@@ -1,0 +1,191 @@
+"""Objects as arguments: said value by value in a query, or the task is not drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+from random import Random
+
+import pytest
+
+from planarena.config import BuildConfig, CompositionConfig, ContrastConfig
+from planarena.environments.generic_wording import is_sayable, sayable_value
+from planarena.environments.instances import Generator
+from planarena.environments.wording import FIELD
+from planarena.generate.surfaces import surface
+from planarena.pipeline.execute import execute_scenario
+from planarena.pipeline.language import ScenarioLanguage
+from planarena.pipeline.products import Executed, Language
+from planarena.pipeline.scenarios import draw_scenario
+
+ADDRESS = {
+    "type": "object",
+    "required": ["street", "city"],
+    "properties": {
+        "street": {"type": "string"},
+        "city": {"type": "string"},
+        "floor": {"type": "integer"},
+        "checked_at": {"type": "string", "format": "date-time", "readOnly": True},
+    },
+}
+LINE = {
+    "type": "object",
+    "required": ["sku", "count"],
+    "properties": {
+        "sku": {"type": "string"},
+        "count": {"type": "integer"},
+        "gift": {"type": "boolean"},
+        "size": {"type": "object", "required": ["width"], "properties": {"width": {"type": "integer"}}},
+    },
+}
+WIDE = {"type": "object", "properties": {f"field{n}": {"type": "string"} for n in range(30)}}
+ENDLESS = {
+    "type": "object",
+    "required": [f"part{n}" for n in range(9)],
+    "properties": {f"part{n}": {"type": "string"} for n in range(9)},
+}
+
+
+def _description():
+    order = {
+        "type": "object",
+        "required": ["shipTo", "lines"],
+        "properties": {
+            "shipTo": {"$ref": "#/components/schemas/Address"},
+            "lines": {"type": "array", "minItems": 2, "items": {"$ref": "#/components/schemas/Line"}},
+            "extras": WIDE,
+        },
+    }
+    answer = {
+        "type": "object",
+        "required": ["id"],
+        "properties": {"id": {"type": "string"}, "status": {"type": "string"}, **order["properties"]},
+    }
+    given = {"200": {"description": "", "content": {"application/json": {"schema": answer}}}}
+
+    def body(schema):
+        return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+    item = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    paths = {
+        "/orders": {
+            "post": {"requestBody": body(order), "responses": given},
+            "get": {
+                "responses": {
+                    "200": {
+                        "description": "",
+                        "content": {"application/json": {"schema": {"type": "array", "items": answer}}},
+                    }
+                }
+            },
+        },
+        "/orders/{id}": {
+            "parameters": [item],
+            "get": {"responses": given},
+            "put": {"requestBody": body({"oneOf": [order]}), "responses": given},
+            "post": {
+                "requestBody": body(
+                    {"type": "object", "required": ["form"], "properties": {"form": ENDLESS}}
+                ),
+                "responses": given,
+            },
+        },
+    }
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Orders"},
+        "paths": paths,
+        "components": {"schemas": {"Address": ADDRESS, "Line": LINE}},
+    }
+
+
+def _scalars(value):
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _scalars(item)
+    else:
+        yield value
+
+
+def test_every_value_of_a_nested_body_stands_in_the_query(tmp_path):
+    file = tmp_path / "orders.json"
+    file.write_text(json.dumps(_description()))
+    config = BuildConfig(
+        sources=(f"openapi:{file}",),
+        composition=CompositionConfig(mixed_share=0.0),
+        contrast=ContrastConfig(candidates=0, trajectories=0, no_calls=0),
+    )
+    nested = lists = 0
+    for number in range(4):
+        scenario = execute_scenario(config, draw_scenario(config, number))
+        writer = ScenarioLanguage(config, scenario)
+        for task in scenario.items:
+            if not isinstance(task, Executed):
+                continue
+            said = writer.describe(task)
+            assert isinstance(said, Language), said.detail
+            text = " ".join(said.turns)
+            assert FIELD not in text
+            for step in task.steps:
+                bound = {argument for argument, _, _ in step.bound}
+                for name, value in step.arguments.items():
+                    if name in bound or not isinstance(value, dict | list):
+                        continue
+                    nested += 1
+                    lists += isinstance(value, list)
+                    assert "checkedAt" not in str(value)
+                    assert "checked_at" not in str(value), "only the service writes it"
+                    for scalar in _scalars(value):
+                        shown = "yes" if scalar is True else "no" if scalar is False else str(scalar)
+                        assert re.search(rf"(?<!\w){re.escape(shown)}(?!\w)", text), (shown, text)
+                assert "form" not in step.arguments, "nine values in a row cannot be said"
+    assert nested > 10
+    assert lists > 3
+
+
+def test_objects_are_written_with_the_names_of_their_values():
+    address = {"street": "Elm Road 5", "city": "Oslo", "floor": 2}
+    assert surface(address, ADDRESS) == "(street Elm Road 5, city Oslo, floor 2)"
+    lines = [{"sku": "a-1", "count": 2, "gift": True}, {"sku": "b-2", "count": 1, "size": {"width": 3}}]
+    schema = {"type": "array", "items": LINE}
+    assert surface(lines, schema) == "(sku a-1, count 2, gift yes) and (sku b-2, count 1, size (width 3))"
+    # Where a comma would run into the next name; a key that the user chose is said as it is.
+    assert surface({"street": "Elm Road 5, left"}, ADDRESS) == '(street "Elm Road 5, left")'
+    free = {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert surface({"redBox": 3}, free) == "(redBox 3)"
+    assert surface({"redBox": 3}, {"$ref": "#/$defs/Boxes"}) == "(red box 3)"
+    due = {"type": "object", "properties": {"due": {"type": "string", "x-surface": "date"}}}
+    assert surface({"due": "2026-03-04"}, due, 1) == '(due "March 4, 2026")'
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [{}],
+        {"a": None},
+        {"a": {"b": {"c": 1}}},
+        {"petId": 1, "pet_id": 2},
+        {"a b": 1},
+        {"a": "x) and (y"},
+        {f"field{n}": n for n in range(9)},
+        [{"a": 1}, 2],
+        [{"a": n} for n in range(4)],
+        {"a": [[1]]},
+        {"a": "line\nbreak"},
+        {"{a}": 1},
+    ],
+)
+def test_what_cannot_be_said_is_refused(value):
+    assert not is_sayable(value)
+
+
+def test_an_object_is_made_small_where_its_schema_lets_it():
+    for seed in range(20):
+        generator = Generator({}, Random(seed), written=True)
+        wide = sayable_value(generator, WIDE, "extras")
+        assert isinstance(wide, dict)
+        assert 1 <= len(wide) <= 2
+        assert sayable_value(generator, ENDLESS, "form") is None
+        made = sayable_value(generator, ADDRESS, "address")
+        assert {"street", "city"} <= set(made) <= {"street", "city", "floor"}

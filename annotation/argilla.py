@@ -1,4 +1,4 @@
-"""Everything that is particular to Argilla: its REST API, and how forms and items look in it.
+"""Everything that is particular to Argilla: its REST API; how forms and items look in it stands in `argilla_bodies`.
 
 The API is that of Argilla 2; nothing else in planarena knows of it, so that another tool could take its place.
 """
@@ -10,9 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from planarena.annotation.argilla_bodies import (
+    Dataset,
+    field_body,
+    question_body,
+    record_body,
+    same_schema,
+)
 from planarena.annotation.embedded import WORKSPACE, is_loopback, read_credentials, server_state
-from planarena.annotation.forms import Answer, Field, Form, Item, Question
-from planarena.annotation.templates import page_template
+from planarena.annotation.forms import Answer, Form, Item
 from planarena.errors import UserError
 
 __all__ = ["BATCH", "Argilla", "Dataset", "Place", "find_place"]
@@ -21,8 +27,6 @@ BATCH = 100
 """Records of one request; the server takes 500, but a request should not take longer than some seconds."""
 _PAGE = 500
 _SECONDS = 120.0
-_AGENT = "planarena-checks"
-_SHOWN_OPTIONS = 8
 
 
 class Place(NamedTuple):
@@ -34,15 +38,6 @@ class Place(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Place(url={self.url!r}, workspace={self.workspace!r})"
-
-
-class Dataset(NamedTuple):
-    """A dataset: its id, its questions' ids by name, and how many answers complete a record."""
-
-    dataset_id: str
-    name: str
-    questions: dict[str, str]
-    overlap: int
 
 
 def find_place(data_dir: Path) -> Place:
@@ -149,9 +144,9 @@ class Argilla:
             )
         base = f"/api/v1/datasets/{found['id']}"
         draft = found["status"] == "draft"
-        self._ensure_parts(name, f"{base}/fields", "field", [_field(one) for one in form.fields], draft)
+        self._ensure_parts(name, f"{base}/fields", "field", [field_body(one) for one in form.fields], draft)
         self._ensure_parts(
-            name, f"{base}/questions", "question", [_question(one) for one in form.questions], draft
+            name, f"{base}/questions", "question", [question_body(one) for one in form.questions], draft
         )
         properties = [
             {
@@ -178,7 +173,7 @@ class Argilla:
         if found is None or found["status"] == "draft":
             return None
         base = f"/api/v1/datasets/{found['id']}"
-        questions = [_question(one) for one in form.questions]
+        questions = [question_body(one) for one in form.questions]
         self._ensure_parts(name, f"{base}/questions", "question", questions, draft=False)
         return self._dataset(found["id"], name, found["distribution"]["min_submitted"])
 
@@ -208,7 +203,7 @@ class Argilla:
             if not waiting:
                 return
             try:
-                self._call("PUT", path, {"items": [_record(item, dataset) for item in waiting]})
+                self._call("PUT", path, {"items": [record_body(item, dataset) for item in waiting]})
             except _ConnectionLostError as error:
                 raise UserError(
                     f"the connection broke after {new + changed} records: {error.what}",
@@ -305,7 +300,7 @@ class Argilla:
             found = there.get(part["name"])
             if found is None and draft:
                 self._call("POST", path, part)
-            elif found is None or not _fits(part, found):
+            elif found is None or not same_schema(part, found):
                 raise UserError(
                     f"the dataset has another schema: the {what} {part['name']!r} "
                     + ("is missing" if found is None else "differs"),
@@ -371,66 +366,3 @@ class Argilla:
 
 class _ConnectionLostError(UserError):
     """Nobody answered, or somebody stopped answering."""
-
-
-def _field(field: Field) -> dict[str, Any]:
-    if not field.template:
-        settings: dict[str, Any] = {"type": "text", "use_markdown": False}
-    else:
-        settings = {
-            "type": "custom",
-            "template": page_template(field.template, field.name),
-            "advanced_mode": False,
-        }
-    return {"name": field.name, "title": field.title, "required": False, "settings": settings}
-
-
-def _question(question: Question) -> dict[str, Any]:
-    settings: dict[str, Any]
-    if question.kind == "text":
-        settings = {"type": "text", "use_markdown": False}
-    elif question.kind == "rating":
-        settings = {"type": "rating", "options": [{"value": int(value)} for value, _ in question.options]}
-    else:
-        kind = "label_selection" if question.kind == "label" else "multi_label_selection"
-        options = [{"value": value, "text": text} for value, text in question.options]
-        shown = len(options) if question.kind == "labels" else min(_SHOWN_OPTIONS, len(options))
-        settings = {"type": kind, "options": options, "visible_options": shown if len(options) > 2 else None}
-    asked = {
-        "name": question.name,
-        "title": question.title,
-        "required": question.required,
-        "settings": settings,
-    }
-    return asked | ({"description": question.help} if question.help else {})
-
-
-def _fits(wanted: dict[str, Any], found: dict[str, Any]) -> bool:
-    """Compare what answers depend on: the type and the options; wording and templates may change."""
-    asked, there = wanted["settings"], found["settings"]
-    if asked["type"] != there["type"]:
-        return False
-
-    def values(settings: dict[str, Any]) -> set[Any]:
-        return {option["value"] for option in settings.get("options") or ()}
-
-    return values(asked) == values(there)
-
-
-def _record(item: Item, dataset: Dataset) -> dict[str, Any]:
-    return {
-        "external_id": item.item_id,
-        "fields": item.fields,
-        "metadata": item.metadata,
-        "suggestions": [
-            {
-                "question_id": dataset.questions[one.question],
-                "value": one.value,
-                # A choice of several options needs one score for each.
-                "score": [one.score] * len(one.value) if isinstance(one.value, list) else one.score,
-                "agent": _AGENT,
-                "type": "model",
-            }
-            for one in item.suggestions
-        ],
-    }

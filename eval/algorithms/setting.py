@@ -15,9 +15,9 @@ from planarena.eval.algorithms.data import (
     composition_is_held_out,
     draw_tasks,
     spoil,
-    write_tasks,
 )
 from planarena.eval.algorithms.plan import StudyConfig
+from planarena.eval.algorithms.writing import write_tasks
 
 __all__ = ["SETS", "TEST_SETS", "make_base", "prepare"]
 

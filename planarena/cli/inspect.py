@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,18 +12,14 @@ from planarena.cli import plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.text import Text
-    from rich.tree import Tree
 
-    from planarena.export.trajectories import Action, JoinedTrajectory
+    from planarena.export.trajectories import JoinedTrajectory
     from planarena.pipeline.ledger import Ledger
     from planarena.records.run import Run
 
 __all__ = ["inspect"]
 
 QUARANTINE, MODELS = "quarantine", "models"
-# Characters of a JSON value that the tree shows; --json gives all.
-_LONGEST_VALUE = 600
 
 
 def inspect(
@@ -60,11 +55,13 @@ def inspect(
         rows, total = _discards(opened, discarded, limit)
         _print_rows(rows, total, ("stage", "reason", "expression", "detail"), as_json)
     elif id is not None:
+        from planarena.cli._trajectory import as_data, as_tree
+
         trajectory = _find(opened, id)
         if as_json:
-            _print_json(_as_data(trajectory))
+            _print_json(as_data(trajectory))
         else:
-            _console().print(_tree(trajectory))
+            _console().print(as_tree(trajectory))
     else:
         _summarise(opened, limit, as_json)
 
@@ -103,132 +100,6 @@ def _find(run: Run, prefix: str) -> JoinedTrajectory:
         )
     (name, shard) = found[0]
     return next(iter(join_trajectories(run, {shard}, lambda row: row.trajectory_id == name)))
-
-
-def _as_data(trajectory: JoinedTrajectory) -> dict[str, Any]:
-    row, scenario = trajectory.row, trajectory.scenario
-    return {
-        "trajectory_id": row.trajectory_id,
-        "kind": row.kind,
-        "source": row.source,
-        "parent_id": row.parent_id,
-        "diverge_step": row.diverge_step,
-        "mutation": row.mutation,
-        "reaches_goal": row.reaches_goal,
-        "domain": scenario.domain,
-        "scenario_id": scenario.scenario_id,
-        "title": scenario.title,
-        "split": scenario.split,
-        "category": trajectory.task.category,
-        "context": trajectory.context,
-        "said_before": list(trajectory.said_before),
-        "turns": list(trajectory.turns),
-        "expression": trajectory.task.expression,
-        "over_serialised": trajectory.task.over_serialised,
-        "plan": row.plan,
-        "steps": [
-            {
-                "step": action.number,
-                "group": action.group,
-                "turn": action.turn,
-                "tool": action.tool.wire_name,
-                "plan": action.plan,
-                "arguments": action.arguments,
-                "bound_from": {
-                    argument: {"step": source, "pointer": pointer}
-                    for argument, source, pointer in action.bound
-                },
-                "status": action.status,
-                "observation": action.observation,
-                "execution_kind": action.execution_kind,
-            }
-            for action in trajectory.actions
-        ],
-        "order_edges": [edge._asdict() for edge in trajectory.order_edges],
-        "responses": list(trajectory.responses),
-        "goal": trajectory.goal,
-    }
-
-
-def _tree(trajectory: JoinedTrajectory) -> Tree:
-    from rich.text import Text
-    from rich.tree import Tree
-
-    row, scenario, task = trajectory.row, trajectory.scenario, trajectory.task
-    facts = [scenario.domain, f"{row.n_actions} action{'s' if row.n_actions != 1 else ''}", row.kind]
-    facts += [
-        f"{kind} execution" for kind in sorted({action.execution_kind for action in trajectory.actions})
-    ]
-    facts += [task.category] if task.category != "call" else []
-    facts += ["executed once, unproven"] if trajectory.goal.get("unproven") else []
-    facts += [scenario.split, *(["over-serialised"] if task.over_serialised else [])]
-    root = Tree(Text(plain(f"{row.trajectory_id}  {' · '.join(facts)}"), "bold"))
-    if row.parent_id:
-        root.add(_labelled("departs from", f"{row.parent_id} at step {row.diverge_step + 1}: {row.mutation}"))
-    root.add(_labelled("scenario", f"{scenario.title}: {scenario.description}"))
-    root.add(
-        _labelled("context", "; ".join(f"{k}: {_short(v)}" for k, v in sorted(trajectory.context.items())))
-    )
-    for said in trajectory.said_before:
-        root.add(_labelled("said before", said))
-    root.add(_labelled("expression", task.expression))
-    plan = root.add(_labelled("plan", ""))
-    for line in row.plan.splitlines():
-        plan.add(Text(plain(line)))
-    for place, said in enumerate(trajectory.turns):
-        root.add(_labelled("query", said))
-        asked = [action for action in trajectory.actions if action.turn == place]
-        for number, members in groupby(asked, key=lambda action: action.group):
-            calls = list(members)
-            together = f", {len(calls)} calls in parallel" if len(calls) > 1 else ""
-            branch = root.add(Text(f"group {number + 1}{together}", "bold"))
-            for action in calls:
-                _add_step(branch, action, trajectory)
-        if place < len(trajectory.responses):
-            root.add(_labelled("response", trajectory.responses[place]))
-    return root
-
-
-def _add_step(branch: Tree, action: Action, trajectory: JoinedTrajectory) -> None:
-    from rich.text import Text
-
-    title = Text(f"{action.number + 1}. ")
-    title.append(plain(action.tool.wire_name), "bold cyan")
-    if action.plan:
-        title.append(f"  {plain(action.plan)}", "dim")
-    step = branch.add(title)
-    bound = {argument.removeprefix("/"): (source, pointer) for argument, source, pointer in action.bound}
-    for name, value in action.arguments.items():
-        line = Text(plain(f"{name} = {_short(value)}"))
-        if name in bound:
-            source, pointer = bound[name]
-            line.append(plain(f"  <- step {source + 1} {pointer}"), "green")
-        elif (origin := trajectory.grounded.get(f"{action.number}/{name}")) is not None:
-            line.append(plain(f"  <- {origin}"), "dim")
-        step.add(line)
-    for edge in trajectory.order_edges:
-        if edge.later == action.number:
-            step.add(Text(plain(f"after step {edge.earlier + 1} ({edge.evidence})"), "yellow"))
-    outcome = "returned" if action.status == "ok" else f"failed ({action.status})"
-    step.add(_labelled(outcome, _short(action.observation)))
-
-
-def _labelled(label: str, text: str) -> Text:
-    from rich.text import Text
-
-    line = Text(plain(label), "dim")
-    if text:
-        line.append(" ")
-        line.append(plain(text), "not dim")
-    return line
-
-
-def _short(value: Any) -> str:
-    from planarena.records import canonical_json
-
-    text = canonical_json(value)
-    rest = len(text) - _LONGEST_VALUE
-    return text if rest <= 0 else f"{text[:_LONGEST_VALUE]} ... {rest} more characters, --json shows them"
 
 
 # -- discards --------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from typing import Any, Self
 
 import msgspec
 
-from planarena.export.card import render_facts, render_header
+from planarena.export.card import render_header
+from planarena.export.card_facts import render_facts
 from planarena.export.folder import OutputFolder
 from planarena.export.messages import render_messages, render_tool
 from planarena.export.options import ExportOptions

@@ -16,7 +16,6 @@ from planarena.eval.algorithms.data import (
     composition_is_held_out,
     draw_tasks,
     spoil,
-    write_tasks,
 )
 from planarena.eval.algorithms.intervals import difference, mean
 from planarena.eval.algorithms.plan import (
@@ -28,6 +27,7 @@ from planarena.eval.algorithms.plan import (
 )
 from planarena.eval.algorithms.signs import SIGNS, read_sign, refuse_ablation, runnable
 from planarena.eval.algorithms.tables import markdown_tables
+from planarena.eval.algorithms.writing import write_tasks
 from planarena.eval.arena import load_tasks, play
 from planarena.rows import RowOptions
 from planarena.trainers.algorithms import ablation, ablation_names

@@ -1,14 +1,13 @@
-"""What a training run is told, and how recipes and defaults complete it."""
+"""What a training run is told, section by section."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
-from planarena.errors import ConfigError
-from planarena.trainers.recipes import Recipe, load_recipe, recipe_names
+from planarena.trainers.config.phases import first_phases
+from planarena.trainers.recipes import Recipe
 
 __all__ = [
     "CheckpointConfig",
@@ -23,7 +22,6 @@ __all__ = [
     "TrainConfig",
     "UpdateConfig",
     "ValidationConfig",
-    "complete",
 ]
 
 
@@ -310,7 +308,7 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
             **fields: Further fields of the configuration; `data` keeps a format of its own.
         """
         options = {key: value for key, value in recipe.algorithm.items() if key != "algorithm"}
-        options |= _phases(recipe, {}, fields.get("steps"))
+        options |= first_phases(recipe, {}, fields.get("steps"))
         data = fields.pop("data", DataConfig())
         reward = RewardConfig(**msgspec.structs.asdict(recipe.reward)) if recipe.reward else RewardConfig()
         return cls(
@@ -333,204 +331,3 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
             for name in ("bench", "bench_splits", "bench_tasks"):
                 del fields["validation"][name]
         return fields
-
-
-# [ours] for a model of a million parameters on two cores; the papers' values suit billions on clusters.
-_TINY = {
-    "batch_size": 16,
-    "group_size": 8,
-    "temperature": 1.0,
-    "max_prompt_length": 1024,
-    "max_response_length": 192,
-    "learning_rate": 2e-4,
-    "schedule": "constant",
-    "adam_betas": (0.9, 0.999),
-    "updates_per_batch": 2,
-    "expert_batch_size": 16,
-    "sync_interval": 1,
-    "steps": 100,
-}
-_LARGE = {
-    "batch_size": 32,
-    "group_size": 8,
-    "temperature": 1.0,
-    "max_prompt_length": 4096,
-    "max_response_length": 1024,
-    "learning_rate": 1e-6,
-    "schedule": "constant",
-    "adam_betas": (0.9, 0.999),
-    "updates_per_batch": 1,
-    "sync_interval": 1,
-    "steps": 100,
-}
-_FULLY_SUPERVISED = frozenset({"sft", "dft", "sft-light", "sft-best"})
-
-
-def complete(config: TrainConfig) -> TrainConfig:
-    """Fill every open field: the caller's value, else the recipe's, else the engine's.
-
-    Recipes hold the papers' values, which suit models of billions; for `tiny` their training settings are left
-    out and only algorithm, reward and selection are taken.
-
-    Raises:
-        ConfigError: An unknown algorithm, or a number out of range.
-    """
-    recipe = load_recipe(config.algorithm) if config.algorithm in recipe_names() else None
-    tiny = config.model.path == "tiny"
-    base: dict[str, Any] = dict(_TINY if tiny else _LARGE)
-    if tiny and config.algorithm in _FULLY_SUPERVISED:
-        base |= {"learning_rate": 1e-3, "steps": 1000}
-    given: Mapping[str, Any] = {} if tiny or recipe is None else msgspec.structs.asdict(recipe.training)
-    base |= {key: value for key, value in given.items() if value is not None}
-
-    def fill(section: Any) -> Any:
-        open_fields = {
-            name: base[name]
-            for name in section.__struct_fields__
-            if getattr(section, name) is None and base.get(name) is not None
-        }
-        return msgspec.structs.replace(section, **open_fields)
-
-    rollout, update = fill(config.rollout), fill(config.update)
-    if update.mini_batch_size is None and update.updates_per_batch is None:
-        update = msgspec.structs.replace(update, updates_per_batch=1)
-    if update.mini_batch_size is not None and config.update.updates_per_batch is None:
-        passes = -(-rollout.batch_size // update.mini_batch_size)
-        update = msgspec.structs.replace(update, updates_per_batch=passes)
-    if update.expert_batch_size is None:
-        update = msgspec.structs.replace(update, expert_batch_size=rollout.batch_size)
-    epochs = config.epochs
-    steps = config.steps
-    if steps is None and epochs is None and given.get("epochs") and not given.get("steps"):
-        epochs = float(given["epochs"])
-    if steps is None and epochs is None:
-        steps = int(base["steps"])
-    options = dict(config.options)
-    if recipe is not None:
-        options |= _phases(recipe, options, steps)
-    every = max((steps or 100) // 10, 1)
-    validation, checkpoint = config.validation, config.checkpoint
-    if validation.every is None:
-        validation = msgspec.structs.replace(validation, every=every)
-    if validation.select is None:
-        validation = msgspec.structs.replace(validation, select="bench" if validation.bench else "success")
-    if checkpoint.every is None:
-        checkpoint = msgspec.structs.replace(checkpoint, every=every)
-    data = config.data
-    if not data.format:
-        form = "planarena" if tiny or recipe is None else recipe.format
-        data = msgspec.structs.replace(data, format=form)
-    if data.plan is None:
-        data = msgspec.structs.replace(data, plan="none" if tiny else "step")
-    if tiny and not data.template and data.format in _SHORT:
-        data = msgspec.structs.replace(data, template="short")
-    completed = msgspec.structs.replace(
-        config,
-        options=options,
-        steps=steps,
-        epochs=epochs,
-        rollout=rollout,
-        update=update,
-        validation=validation,
-        checkpoint=checkpoint,
-        data=data,
-        reward=_reward(config.reward, recipe),
-    )
-    _check(completed)
-    return completed
-
-
-# Options that count the steps of an algorithm's first phase.
-_PHASES = ("sft_steps", "hint_steps", "warmup_steps")
-
-
-def _phases(recipe: Recipe, given: Mapping[str, Any], steps: int | None) -> dict[str, int]:
-    """Return the lengths of first phases that would fill the whole run, cut to their share of the paper's run.
-
-    A paper's 3,000 supervised steps of 3,600 are 83 of 100; where the recipe does not say how long the run is, a half.
-
-    Args:
-        recipe: Of the algorithm.
-        given: Options that the caller chose; they stay.
-        steps: Of this run; None where it is told in epochs.
-    """
-    found: dict[str, int] = {}
-    whole = recipe.training.steps or 0
-    for name in _PHASES:
-        phase = recipe.algorithm.get(name)
-        if steps is None or name in given or not isinstance(phase, int) or phase < steps:
-            continue
-        share = phase / whole if phase < whole else 0.5
-        found[name] = max(round(share * steps), 1)
-    return found
-
-
-# Formats that the template `short` describes.
-_SHORT = frozenset({"planarena", "think", "parameters", "params", "answer", "toolupt", "hermes"})
-
-
-def _reward(reward: RewardConfig, recipe: Recipe | None) -> RewardConfig:
-    if reward.name:
-        return reward
-    if recipe is None or recipe.reward is None:
-        return msgspec.structs.replace(reward, name="toolrl")
-    overlong = reward.overlong if reward.overlong is not None else recipe.reward.overlong
-    options = {**recipe.reward.options, **reward.options}
-    return RewardConfig(name=recipe.reward.name, options=options, overlong=overlong)
-
-
-def _check(config: TrainConfig) -> None:
-    """Refuse numbers that no run can use."""
-    rollout, update = config.rollout, config.update
-    at_least_one = {
-        "rollout.batch_size": rollout.batch_size,
-        "rollout.group_size": rollout.group_size,
-        "rollout.max_prompt_length": rollout.max_prompt_length,
-        "rollout.max_response_length": rollout.max_response_length,
-        "rollout.max_turns": rollout.max_turns,
-        "update.updates_per_batch": update.updates_per_batch,
-        "update.mini_batch_size": update.mini_batch_size,
-        "update.expert_batch_size": update.expert_batch_size,
-        "update.sync_interval": update.sync_interval,
-        "update.micro_batch_tokens": update.micro_batch_tokens,
-        "validation.bench_tasks": config.validation.bench_tasks,
-        "checkpoint.keep": config.checkpoint.keep,
-        "steps": config.steps,
-    }
-    for key, value in at_least_one.items():
-        if value is not None and value < 1:
-            raise ConfigError(f"{value} is out of range", where=key, fix="give a number of at least 1")
-    above_zero = {
-        "update.learning_rate": update.learning_rate,
-        "update.max_grad_norm": update.max_grad_norm,
-        "rollout.temperature": rollout.temperature,
-        "epochs": config.epochs,
-    }
-    for key, number in above_zero.items():
-        if number is not None and not 0 < number < float("inf"):
-            raise ConfigError(f"{number} is out of range", where=key, fix="give a number above 0")
-    _check_validation(config.validation)
-    tiny = config.model.tiny
-    if tiny.hidden % (2 * tiny.heads):
-        raise ConfigError(
-            f"{tiny.hidden} does not divide into {tiny.heads} heads of even width",
-            where="model.tiny.hidden",
-            fix="give a multiple of twice the heads",
-        )
-    if not 0 <= config.seed < 2**31:
-        raise ConfigError(f"{config.seed} is out of range", where="seed", fix="give 0 to 2147483647")
-
-
-def _check_validation(validation: ValidationConfig) -> None:
-    if validation.select == "bench" and not validation.bench:
-        raise ConfigError(
-            "there is no bench to select by",
-            where="validation.select",
-            fix="name one: validation.bench=planarena-1, or a run",
-        )
-    if validation.bench and not validation.every:
-        raise ConfigError(
-            "the bench would never be played",
-            where="validation.every",
-            fix="give the steps between two validations, or leave validation.bench away",
-        )

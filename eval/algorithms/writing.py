@@ -1,0 +1,180 @@
+"""The study's tasks as runs: executed and written, so that training and evaluation read them as they read any run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from planarena.environments import operations
+from planarena.environments.errands import Errands
+from planarena.eval.algorithms.data import House, StudyTask
+from planarena.formats import Call
+from planarena.pipeline.finish import tool_row
+from planarena.records import canonical_json, content_id, write_shard
+from planarena.records.tables import (
+    FORMAT_VERSION,
+    ExecutionRow,
+    QueryRow,
+    ScenarioRow,
+    StepRow,
+    TaskRow,
+    TrajectoryRow,
+)
+
+__all__ = ["write_tasks"]
+
+
+def write_tasks(
+    out: Path,
+    tasks: Sequence[StudyTask],
+    *,
+    seed: int,
+    split: str,
+    said: Callable[[int, StudyTask], tuple[tuple[Call, ...], ...]] | None = None,
+) -> Path:
+    """Write tasks as a run, their trajectories executed.
+
+    Args:
+        out: A new folder.
+        tasks: The tasks.
+        seed: Of the study.
+        split: Of all its scenarios.
+        said: The calls that the trajectory of a task makes, by its number; None for its gold.
+    """
+    names = {name: operation.tool for name, operation in operations(Errands).items()}
+    houses: dict[int, House] = {}
+    tables: dict[str, list[Any]] = {"tools": [tool_row(tool) for tool in names.values()]}
+    for name in ("scenarios", "tasks", "queries", "trajectories", "steps", "executions"):
+        tables[name] = []
+    executed: set[str] = set()
+    for number, task in enumerate(tasks):
+        house = houses.get(task.house)
+        if house is None:
+            house = houses[task.house] = House(seed, task.house)
+            tables["scenarios"].append(_scenario(house, split, names.values()))
+        world, start = house.world, house.world.mark()
+        for group in task.groups:
+            for call in group:
+                world.call(call.name, call.arguments)
+        goal_hash = world.digest()
+        world.rollback(start)
+        task_id = content_id("study task", house.scenario_id, task.query)
+        trajectory_id = content_id("study trajectory", task_id, split, number)
+        tables["tasks"].append(_task_row(task, task_id, house, goal_hash))
+        query_id = content_id("study query", task_id)
+        tables["queries"].append(
+            QueryRow(query_id, task_id, canonical_json([task.query]), "[]", "plain", "", "{}")
+        )
+        groups = task.groups if said is None else said(number, task)
+        step = 0
+        for place, group in enumerate(groups):
+            for call in group:
+                before = world.digest()
+                outcome = world.call(call.name, call.arguments)
+                after = world.digest()
+                key = content_id("study execution", house.scenario_id, before, call.name, call.arguments)
+                if key not in executed:
+                    executed.add(key)
+                    shown = (canonical_json(outcome.result), canonical_json(outcome.error))
+                    tables["executions"].append(
+                        ExecutionRow(key, outcome.status, *shown, before, after, "real", False)
+                    )
+                tables["steps"].append(
+                    StepRow(
+                        trajectory_id,
+                        step,
+                        place,
+                        0,
+                        call.name,
+                        names[call.name].tool_id,
+                        _plan(call),
+                        canonical_json(call.arguments),
+                        "{}",
+                        key,
+                        _rationale(call),
+                    )
+                )
+                step += 1
+        world.rollback(start)
+        tables["trajectories"].append(
+            TrajectoryRow(
+                trajectory_id,
+                task_id,
+                query_id,
+                "gold",
+                "offline",
+                "",
+                -1,
+                "",
+                "\n".join(_plan(call) for group in groups for call in group),
+                "[]",
+                "Done.",
+                step,
+                said is None,
+                said is None,
+            )
+        )
+    for name, rows in tables.items():
+        write_shard(out, name, "00000", rows)
+    info = {
+        "format_version": FORMAT_VERSION,
+        "kind": "build",
+        "seed": seed,
+        "counts": {"gold": len(tasks), "scenarios": len(houses)},
+    }
+    (out / "run.json").write_bytes(msgspec.json.encode(info))
+    return out
+
+
+def _plan(call: Call) -> str:
+    return f"{call.name} {' '.join(str(value) for value in call.arguments.values())}"
+
+
+def _rationale(call: Call) -> str:
+    return f"Next comes {_plan(call)}."
+
+
+def _scenario(house: House, split: str, tools: Iterable[Any]) -> ScenarioRow:
+    state = house.world.store.dump()
+    return ScenarioRow(
+        scenario_id=house.scenario_id,
+        title=house.drawn.title,
+        description=house.drawn.description,
+        domain=Errands.domain,
+        tool_ids=canonical_json([tool.tool_id for tool in tools]),
+        environment=canonical_json({"kind": "builtin", "domains": [Errands.domain], "safety": "snapshot"}),
+        context="{}",
+        seed_state=canonical_json(state),
+        seed_state_hash=house.world.digest(),
+        split=split,
+    )
+
+
+def _task_row(task: StudyTask, task_id: str, house: House, goal_hash: str) -> TaskRow:
+    expression = ", ".join(
+        f"({' || '.join(call.name for call in group)})" if len(group) > 1 else group[0].name
+        for group in task.groups
+    )
+    outputs = [
+        {"tool": tool, "values": [{"pointer": f"/{key}", "value": value} for key, value in result.items()]}
+        for tool, result in task.outputs
+    ]
+    return TaskRow(
+        task_id=task_id,
+        scenario_id=house.scenario_id,
+        expression=expression,
+        canonical=expression,
+        shape=" > ".join(task.kinds),
+        level=len(task.kinds),
+        n_actions=task.actions,
+        n_parallel_groups=sum(len(group) > 1 for group in task.groups),
+        bindings="[]",
+        goal=canonical_json({"final_state_hash": goal_hash, "required_outputs": outputs}),
+        stop_reason="",
+        over_serialised=False,
+        category="call",
+        withheld_tool_ids="[]",
+    )

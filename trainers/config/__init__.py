@@ -1,0 +1,35 @@
+"""What a training run is told, and how recipes and defaults complete it."""
+
+from __future__ import annotations
+
+from planarena.trainers.config.completing import complete
+from planarena.trainers.config.sections import (
+    CheckpointConfig,
+    DataConfig,
+    ExpertsConfig,
+    LogConfig,
+    LoraConfig,
+    ModelConfig,
+    RewardConfig,
+    RolloutConfig,
+    TinyConfig,
+    TrainConfig,
+    UpdateConfig,
+    ValidationConfig,
+)
+
+__all__ = [
+    "CheckpointConfig",
+    "DataConfig",
+    "ExpertsConfig",
+    "LogConfig",
+    "LoraConfig",
+    "ModelConfig",
+    "RewardConfig",
+    "RolloutConfig",
+    "TinyConfig",
+    "TrainConfig",
+    "UpdateConfig",
+    "ValidationConfig",
+    "complete",
+]

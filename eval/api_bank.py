@@ -23,7 +23,7 @@ from planarena.eval.conversation import Conversation, calls_of_reply
 from planarena.eval.models.dialogues import Exchange, Item
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
-from planarena.eval.tables import build_rows, finish, micro_average
+from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.eval.tagged import tagged_calls
 from planarena.formats import Call
 
@@ -175,12 +175,9 @@ def _judge(
     sample: int,
     config: EvalConfig,
 ) -> Verdict:
-    listed = outputs.get(key, [])
-    if sample >= len(listed):
-        return Verdict(key, level, False, "no response", sample=sample)
-    response = listed[sample]
-    if response.problem:
-        return Verdict(key, level, False, f"unreadable: {response.problem}", sample=sample)
+    if (absent := unjudged(key, level, outputs, sample, text=False)) is not None:
+        return absent
+    response = outputs[key][sample]
     soft, strict, reason = match(response.value, gold)
     correct = soft if config.matching == "soft" else strict
     marks = {"soft": soft, "strict": strict}
@@ -199,13 +196,9 @@ def _gold(levels: dict[str, list[tuple[str, list[dict[str, Any]]]]]) -> dict[str
 
 
 def _path(suite: str, config: EvalConfig) -> Path:
-    if suite not in config.data:
-        raise UserError(
-            "API-Bank is not shipped with planarena",
-            where=suite,
-            fix="give its folder: --data api-bank=FOLDER",
-        )
-    return Path(config.data[suite])
+    return config.data_path(
+        suite, "API-Bank is not shipped with planarena", "give its folder: --data api-bank=FOLDER"
+    )
 
 
 # --- asking ------------------------------------------------------------------------------------------

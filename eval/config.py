@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
-from planarena.errors import ConfigError
+from planarena.errors import ConfigError, UserError
 from planarena.eval.settings import GenerationConfig
 
 __all__ = ["SUITES", "EvalConfig"]
@@ -105,3 +107,18 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ConfigError(
                 f"{self.seconds} is out of range", where="seconds", fix="give a positive number"
             )
+
+    def data_path(self, suite: str, absent: str, fix: str) -> Path:
+        """Return where a suite's data lie.
+
+        Args:
+            suite: Of this evaluation.
+            absent: What is wrong where no path is given.
+            fix: What to write then.
+
+        Raises:
+            UserError: No path is given.
+        """
+        if suite not in self.data:
+            raise UserError(absent, where=suite, fix=fix)
+        return Path(self.data[suite])

@@ -19,7 +19,7 @@ from planarena.eval.models.dialogues import Exchange, Item
 from planarena.eval.models.native_text import split_thought
 from planarena.eval.responses import Response, Responses, count_tokens, read_rows
 from planarena.eval.results import SuiteResult, Verdict
-from planarena.eval.tables import build_rows, finish, micro_average
+from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.llm import load_prompt
 from planarena.rows.templates import template
 
@@ -117,13 +117,9 @@ def score(
 
 
 def _judge(key: str, category: str, gold: str, outputs: Mapping[str, list[Response]], sample: int) -> Verdict:
-    listed = outputs.get(key, [])
-    if sample >= len(listed):
-        return Verdict(key, category, False, "no response", sample=sample)
-    response = listed[sample]
-    if response.problem or not isinstance(response.value, str):
-        problem = response.problem or "not text"
-        return Verdict(key, category, False, f"unreadable: {problem}", sample=sample)
+    if (absent := unjudged(key, category, outputs, sample)) is not None:
+        return absent
+    response = outputs[key][sample]
     inside = last_boxed(response.value)
     correct = inside is not None and answers_agree(inside, gold)
     reason = "" if correct else "no box" if inside is None else "wrong answer"
@@ -132,13 +128,9 @@ def _judge(key: str, category: str, gold: str, outputs: Mapping[str, list[Respon
 
 
 def _path(suite: str, config: EvalConfig) -> Path:
-    if suite not in config.data:
-        raise UserError(
-            "math has no problems of its own",
-            where=suite,
-            fix="give them: --data math=FILE_OR_FOLDER (JSON lines)",
-        )
-    return Path(config.data[suite])
+    return config.data_path(
+        suite, "math has no problems of its own", "give them: --data math=FILE_OR_FOLDER (JSON lines)"
+    )
 
 
 def _problems(path: Path) -> dict[str, list[tuple[str, str, str]]]:

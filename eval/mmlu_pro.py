@@ -23,7 +23,7 @@ from planarena.eval.mathematics import answer_of, last_boxed, math_opening
 from planarena.eval.models.dialogues import Exchange, Item
 from planarena.eval.responses import ENDINGS, Response, Responses, count_tokens, read_rows
 from planarena.eval.results import SuiteResult, Verdict
-from planarena.eval.tables import build_rows, finish, micro_average
+from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.llm import load_prompt
 
 __all__ = ["ask", "extract_boxed", "extract_first", "extract_letter", "score"]
@@ -178,13 +178,9 @@ def _judge(
     config: EvalConfig,
     guess: bool,
 ) -> Verdict:
-    listed = outputs.get(key, [])
-    if sample >= len(listed):
-        return Verdict(key, category, False, "no response", sample=sample)
-    response = listed[sample]
-    if response.problem or not isinstance(response.value, str):
-        problem = response.problem or "not text"
-        return Verdict(key, category, False, f"unreadable: {problem}", sample=sample)
+    if (absent := unjudged(key, category, outputs, sample)) is not None:
+        return absent
+    response = outputs[key][sample]
     options = len(question["options"])
     if config.extraction == "boxed":
         answer = extract_boxed(response.value, options)

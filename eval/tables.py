@@ -10,7 +10,28 @@ from planarena.eval.responses import Response
 from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
 from planarena.eval.statistics import mean_interval
 
-__all__ = ["build_rows", "finish", "item_means", "micro_average"]
+__all__ = ["build_rows", "finish", "item_means", "micro_average", "unjudged"]
+
+
+def unjudged(
+    key: str, category: str, outputs: Mapping[str, list[Response]], sample: int, *, text: bool = True
+) -> Verdict | None:
+    """Return the verdict on an output that is not there or cannot be read; None where there is one to judge.
+
+    Args:
+        key: The item.
+        category: Its category.
+        outputs: By item.
+        sample: Which of its outputs.
+        text: The output has to be a text.
+    """
+    listed = outputs.get(key, [])
+    if sample >= len(listed):
+        return Verdict(key, category, False, "no response", sample=sample)
+    problem = listed[sample].problem
+    if not problem and text and not isinstance(listed[sample].value, str):
+        problem = "not text"
+    return Verdict(key, category, False, f"unreadable: {problem}", sample=sample) if problem else None
 
 
 def item_means(verdicts: list[Verdict]) -> dict[str, float]:

@@ -41,24 +41,7 @@ def as_data(trajectory: JoinedTrajectory) -> dict[str, Any]:
         "expression": trajectory.task.expression,
         "over_serialised": trajectory.task.over_serialised,
         "plan": row.plan,
-        "steps": [
-            {
-                "step": action.number,
-                "group": action.group,
-                "turn": action.turn,
-                "tool": action.tool.wire_name,
-                "plan": action.plan,
-                "arguments": action.arguments,
-                "bound_from": {
-                    argument: {"step": source, "pointer": pointer}
-                    for argument, source, pointer in action.bound
-                },
-                "status": action.status,
-                "observation": action.observation,
-                "execution_kind": action.execution_kind,
-            }
-            for action in trajectory.actions
-        ],
+        "steps": [action.as_data() for action in trajectory.actions],
         "order_edges": [edge._asdict() for edge in trajectory.order_edges],
         "responses": list(trajectory.responses),
         "goal": trajectory.goal,

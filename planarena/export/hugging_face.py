@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from itertools import accumulate
-from types import TracebackType
-from typing import Any, Self
+from itertools import accumulate, count
+from typing import Any
 
 import msgspec
 
@@ -21,6 +20,7 @@ from planarena.export.card_facts import render_facts
 from planarena.export.folder import OutputFolder
 from planarena.export.messages import render_messages, render_tool
 from planarena.export.options import ExportOptions
+from planarena.export.row_groups import RowGroups
 from planarena.export.trajectories import JoinedTrajectory
 from planarena.quality.splits import SPLITS
 from planarena.records import Run, canonical_json
@@ -49,7 +49,6 @@ COLUMNS = {
     "response": "string",
     "goal": "string",
 }
-_GROUP_ROWS = 500
 _FILE_ROWS = 25_000
 
 
@@ -61,12 +60,12 @@ def write_hugging_face(
     progress: Callable[[int], None],
 ) -> dict[str, int]:
     """Write the files; return the rows by split."""
-    writers: dict[str, _SplitWriter] = {}
+    writers: dict[str, RowGroups] = {}
     with ExitStack() as stack:
         for done, trajectory in enumerate(trajectories, 1):
             split = trajectory.scenario.split
             if split not in writers:
-                writers[split] = stack.enter_context(_SplitWriter(folder, split))
+                writers[split] = stack.enter_context(_split_writer(folder, split))
             writers[split].add(_row(trajectory, options))
             progress(done)
     rows = order_splits({split: writer.rows for split, writer in writers.items()})
@@ -105,26 +104,7 @@ def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]
             canonical_json(message) for message in render_messages(trajectory, **options.of_messages())
         ],
         "plan": row.plan,
-        "steps": canonical_json(
-            [
-                {
-                    "step": action.number,
-                    "group": action.group,
-                    "turn": action.turn,
-                    "tool": action.tool.wire_name,
-                    "plan": action.plan,
-                    "arguments": action.arguments,
-                    "bound_from": {
-                        argument: {"step": source, "pointer": pointer}
-                        for argument, source, pointer in action.bound
-                    },
-                    "status": action.status,
-                    "observation": action.observation,
-                    "execution_kind": action.execution_kind,
-                }
-                for action in trajectory.actions
-            ]
-        ),
+        "steps": canonical_json([action.as_data() for action in trajectory.actions]),
         "response": row.response,
         "goal": trajectory.task.goal,
     }
@@ -134,54 +114,22 @@ def _said_before(trajectory: JoinedTrajectory) -> dict[str, Any]:
     return {"said_before": list(trajectory.said_before)} if trajectory.said_before else {}
 
 
-class _SplitWriter:
-    """Writes the rows of one split in row groups, and begins a new file when one is full."""
+def _split_writer(folder: OutputFolder, split: str) -> RowGroups:
+    """Return what writes the rows of one split, to a new file whenever one is full."""
+    numbers = count()
+    return RowGroups(
+        lambda: folder.new_file(f"data/{split}-{next(numbers):05d}.parquet"),
+        _schema(),
+        table=_table,
+        file_rows=_FILE_ROWS,
+    )
 
-    def __init__(self, folder: OutputFolder, split: str) -> None:
-        self._folder, self._split = folder, split
-        self._waiting: list[dict[str, Any]] = []
-        self._writer: Any = None
-        self._in_file = 0
-        self._files = 0
-        self.rows = 0
 
-    def add(self, row: dict[str, Any]) -> None:
-        self._waiting.append(row)
-        self.rows += 1
-        if len(self._waiting) == _GROUP_ROWS:
-            self._flush()
+def _table(rows: list[dict[str, Any]]) -> Any:
+    import pyarrow
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._flush()
-        if self._writer is not None:
-            self._writer.close()
-
-    def _flush(self) -> None:
-        import pyarrow
-        import pyarrow.parquet
-
-        if not self._waiting:
-            return
-        schema = _schema()
-        if self._writer is None or self._in_file >= _FILE_ROWS:
-            if self._writer is not None:
-                self._writer.close()
-            path = self._folder.new_file(f"data/{self._split}-{self._files:05d}.parquet")
-            self._writer = pyarrow.parquet.ParquetWriter(
-                path, schema, compression="zstd", compression_level=3
-            )
-            self._files += 1
-            self._in_file = 0
-        columns = [_array([row[name] for row in self._waiting], kind) for name, kind in COLUMNS.items()]
-        self._writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
-        self._in_file += len(self._waiting)
-        self._waiting = []
+    columns = [_array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()]
+    return pyarrow.Table.from_arrays(columns, schema=_schema())
 
 
 def _array(values: list[Any], kind: str) -> Any:

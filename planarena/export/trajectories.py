@@ -72,6 +72,23 @@ class Action(NamedTuple):
     observation: Any
     execution_kind: str
 
+    def as_data(self) -> dict[str, Any]:
+        """Return the step as exports and `planarena inspect --json` write it."""
+        return {
+            "step": self.number,
+            "group": self.group,
+            "turn": self.turn,
+            "tool": self.tool.wire_name,
+            "plan": self.plan,
+            "arguments": self.arguments,
+            "bound_from": {
+                argument: {"step": source, "pointer": pointer} for argument, source, pointer in self.bound
+            },
+            "status": self.status,
+            "observation": self.observation,
+            "execution_kind": self.execution_kind,
+        }
+
 
 class OrderEdge(NamedTuple):
     """`later` must come after `earlier` for the state's sake; `evidence` says what a swap changes."""

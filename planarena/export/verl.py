@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
 from planarena.export.folder import OutputFolder
 from planarena.export.hugging_face import order_splits
 from planarena.export.options import ExportOptions
+from planarena.export.row_groups import RowGroups
 from planarena.export.trajectories import JoinedTrajectory
 from planarena.records import Run, canonical_json
 from planarena.rows import EpisodeRow, TrainingRow, load_episodes, load_rows
@@ -24,7 +24,6 @@ from planarena.rows import EpisodeRow, TrainingRow, load_episodes, load_rows
 __all__ = ["DATA_SOURCE", "write_verl"]
 
 DATA_SOURCE = "planarena"
-_GROUP_ROWS = 500
 
 
 def write_verl(
@@ -139,45 +138,12 @@ class _Splits:
 
     def __init__(self, folder: OutputFolder, name: str, schema: Any, stack: ExitStack) -> None:
         self._folder, self._name, self._schema, self._stack = folder, name, schema, stack
-        self._writers: dict[str, _File] = {}
+        self._writers: dict[str, RowGroups] = {}
         self.rows: dict[str, int] = {}
 
     def add(self, split: str, row: dict[str, Any]) -> None:
         if split not in self._writers:
             path = self._folder.new_file(f"{self._name}/{split}.parquet")
-            self._writers[split] = self._stack.enter_context(_File(str(path), self._schema))
+            self._writers[split] = self._stack.enter_context(RowGroups(lambda: path, self._schema))
         self._writers[split].add(row)
         self.rows[split] = self.rows.get(split, 0) + 1
-
-
-class _File:
-    """A Parquet file written in row groups."""
-
-    def __init__(self, path: str, schema: Any) -> None:
-        import pyarrow.parquet
-
-        self._schema = schema
-        self._waiting: list[dict[str, Any]] = []
-        self._writer = pyarrow.parquet.ParquetWriter(path, schema, compression="zstd", compression_level=3)
-
-    def add(self, row: dict[str, Any]) -> None:
-        self._waiting.append(row)
-        if len(self._waiting) == _GROUP_ROWS:
-            self._flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._flush()
-        self._writer.close()
-
-    def _flush(self) -> None:
-        import pyarrow
-
-        if self._waiting:
-            self._writer.write_table(pyarrow.Table.from_pylist(self._waiting, schema=self._schema))
-            self._waiting = []

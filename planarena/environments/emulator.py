@@ -15,6 +15,7 @@ from hashlib import blake2b
 from random import Random
 from typing import Any
 
+from planarena.environments.emulated_fields import agrees, fields_of, id_schema, mentions, placed, told_by
 from planarena.environments.environment import ToolError
 from planarena.environments.instances import Generator, NoInstanceError
 from planarena.environments.rest_resources import Api, Entity, Resource, Route, normal
@@ -27,7 +28,6 @@ from planarena.tools.validation import SchemaValidator
 __all__ = [
     "EmulatedApi",
     "EmulatedWorld",
-    "fields_of",
     "id_of",
     "seed_of",
     "state_observable",
@@ -169,9 +169,9 @@ class EmulatedApi:
             if plain in _LIMITS and isinstance(value, int) and not isinstance(value, bool):
                 limit = min(limit, max(0, value))
             elif plain in _QUERIES and isinstance(value, str):
-                records = [record for record in records if _mentions(record["fields"], value)]
+                records = [record for record in records if mentions(record["fields"], value)]
             else:
-                records = [record for record in records if _agrees(record, plain, value)]
+                records = [record for record in records if agrees(record, plain, value)]
         return self._respond_many(name, route, self.key_of([*inside, "*"]), records[:limit])
 
     _search = _list
@@ -222,7 +222,7 @@ class EmulatedApi:
     def _id_schema(self, shape: str) -> tuple[dict[str, Any], Any]:
         known = self._ids.get(shape)
         if known is None:
-            known = self._ids[shape] = _id_schema(self.api, shape)
+            known = self._ids[shape] = id_schema(self.api, shape)
         return known
 
     # -- responses ---------------------------------------------------------------------------------
@@ -241,9 +241,9 @@ class EmulatedApi:
             route.entity if record is not None or route.entity is None else route.entity._replace(id_field="")
         )
         if entity is not None and not entity.many:
-            made = _placed(base, entity.path, lambda shown: self._shown(shown, entity, schema, record, own))
+            made = placed(base, entity.path, lambda shown: self._shown(shown, entity, schema, record, own))
         else:
-            made = _told(base, own) if own else base
+            made = told_by(base, own) if own else base
         return self._valid(name, made, base)
 
     def _respond_many(self, name: str, route: Route, key: str, records: list[Record]) -> Any:
@@ -259,7 +259,7 @@ class EmulatedApi:
             first = shown[0] if isinstance(shown, list) and shown and isinstance(shown[0], dict) else {}
             return [self._shown(first, entity, schema, record, record["fields"]) for record in records]
 
-        return self._valid(name, _placed(base, entity.path, fill), base)
+        return self._valid(name, placed(base, entity.path, fill), base)
 
     def _base(self, name: str, schema: Any, key: str) -> Any:
         known = self._bases.get((name, key))
@@ -316,75 +316,6 @@ class EmulatedApi:
             if validator.is_valid(candidate):
                 return candidate
         raise ToolError("not_emulated", "No response of the declared form could be made.")
-
-
-def _id_schema(api: Api, shape: str) -> tuple[dict[str, Any], Any]:
-    """Fold what the item's path parameter and the responses' id fields ask of an id into one schema."""
-    parts: list[tuple[Any, Any]] = []
-    for route in api.routes.values():
-        tool = route.operation.tool
-        if route.shape == shape and route.role in {"read", "update", "delete", "part", "act"} and route.steps:
-            parts.append((tool.parameters[route.steps[-1][0]], tool.input_schema))
-        if route.shape == shape and route.entity is not None and route.entity.id_field:
-            parts.append((route.entity.properties[route.entity.id_field], tool.output_schema))
-    merged: dict[str, Any] = {}
-    root: Any = {}
-    for part, holder in parts:
-        try:
-            flat = Generator(holder, Random(0)).merged(part) if isinstance(part, dict) else {}
-            merged = Generator({}, Random(0)).merged({"allOf": [merged, flat]})
-        except (NoInstanceError, RecursionError):
-            continue
-        root = holder if any(word in flat for word in ("oneOf", "anyOf")) else root
-    kinds = merged.get("type")
-    if shape in api.id_types:
-        kinds = merged["type"] = api.id_types[shape]
-    if isinstance(kinds, list):
-        merged = {**merged, "type": next((kind for kind in kinds if kind != "null"), "string")}
-    return merged, root
-
-
-def fields_of(route: Route, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a call says, by the names that the API uses; a body in an envelope is opened."""
-    fields: dict[str, Any] = {}
-    for key, value in arguments.items():
-        place, name = route.operation.placement.get(key, ("query", key))
-        if place in {"field", "form", "query"}:
-            fields[name] = value
-        elif place == "body":
-            if isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict):
-                value = next(iter(value.values()))
-            fields.update(value if isinstance(value, dict) else {"body": value})
-    return fields
-
-
-def _mentions(value: Any, words: str) -> bool:
-    if isinstance(value, dict):
-        return any(_mentions(inner, words) for inner in value.values())
-    return isinstance(value, str) and words.lower() in value.lower()
-
-
-def _agrees(record: Record, plain: str, value: Any) -> bool:
-    for word, own in record["fields"].items():
-        if normal(word) == plain and not isinstance(own, dict | list):
-            return str(own).lower() == str(value).lower()
-    return True
-
-
-def _placed(base: Any, path: tuple[str, ...], change: Callable[[Any], Any]) -> Any:
-    """Return the base with the value at a path changed; what is not on the path is shared."""
-    if not path:
-        return change(base)
-    if not isinstance(base, dict):
-        return base
-    return {**base, path[0]: _placed(base.get(path[0], {}), path[1:], change)}
-
-
-def _told(base: Any, own: Mapping[str, Any]) -> Any:
-    if not isinstance(base, dict):
-        return base
-    mine = {normal(word): value for word, value in own.items()}
-    return {name: mine.get(normal(name), value) for name, value in base.items()}
 
 
 def _bind(name: str) -> Callable[..., Any]:

@@ -103,19 +103,25 @@ def _lines(evaluation: Evaluation) -> str:
     lines = []
     for name, result in evaluation.suites.items():
         lines.append(f"{name} ({result.revision})")
+        named = [value.name for value in result.overall] + [row.category for row in result.categories]
+        wide = max(24, *(len(label) + 1 for label in (*named, *result.measures)))
         for value in result.overall:
             shown = "not run" if value.value is None else f"{100 * value.value:6.2f} %"
             if value.low is not None and value.high is not None:
                 shown += f"  (95 % interval {100 * value.low:.2f} to {100 * value.high:.2f})"
             mark = "*" if value.name == result.headline else " "
-            lines.append(f" {mark} {value.name:<24}{shown}")
+            lines.append(f" {mark} {value.name:<{wide}}{shown}")
         for row in result.categories:
             if row.accuracy is None:
-                lines.append(f"   {row.category:<24}not run: {row.not_run}")
+                lines.append(f"   {row.category:<{wide}}not run: {row.not_run}")
             else:
                 lines.append(
-                    f"   {row.category:<24}{100 * row.accuracy:6.2f} %  {row.correct:g} of {row.items}"
+                    f"   {row.category:<{wide}}{100 * row.accuracy:6.2f} %  {row.correct:g} of {row.items}"
                 )
+        lines += [
+            f"   {label:<{wide}}{value:6.3f}  {meaning}"
+            for label, (value, meaning) in result.measures.items()
+        ]
         lines += [f"   {note}" for note in result.notes]
         if result.base is not None:
             change = result.base["items"]

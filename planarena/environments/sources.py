@@ -31,6 +31,7 @@ __all__ = [
     "Unit",
     "allow",
     "draw_tools",
+    "keep_conversions",
     "may_simulate",
     "open_source",
     "split_source",
@@ -329,13 +330,31 @@ _DESCRIPTIONS: dict[str, Source] = {}
 _MOST_OPEN_OPERATIONS = 1000
 
 
+# Where converted descriptions are kept; None for nowhere.
+_KEPT: list[Path | None] = [None]
+
+
+def keep_conversions(folder: Path | None) -> None:
+    """Have this process keep the descriptions that it converts in a folder, and take them from there.
+
+    Args:
+        folder: Of one version of this package; None for nowhere.
+    """
+    _KEPT[0] = folder
+
+
 def _open_description(text: str, file: str) -> Source:
-    from planarena.environments.openapi_source import families, openapi_tools
+    from planarena.environments.openapi_source import families
+    from planarena.tools.conversion_store import convert_once
+    from planarena.tools.openapi import convert_openapi
 
     found = _DESCRIPTIONS.pop(text, None)
     if found is None:
-        (conversion,) = (one for _, one in openapi_tools(Path(file)))
-        found = Source(text, families(conversion))
+        folder = _KEPT[0]
+        found = Source(
+            text,
+            families(convert_openapi(Path(file)) if folder is None else convert_once(Path(file), folder)),
+        )
         room = _MOST_OPEN_OPERATIONS - _size_of(found)
         while _DESCRIPTIONS and sum(map(_size_of, _DESCRIPTIONS.values())) > room:
             del _DESCRIPTIONS[next(iter(_DESCRIPTIONS))]

@@ -15,7 +15,7 @@ import msgspec
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.simulated import take_paid_calls
-from planarena.environments.sources import SourceOptions, allow
+from planarena.environments.sources import SourceOptions, allow, keep_conversions
 from planarena.pipeline.decontamination import benchmarks_digest
 from planarena.pipeline.execute import execute_chunk
 from planarena.pipeline.finish import rows_of_chunk
@@ -238,6 +238,7 @@ def do_job(
         OSError: No space, no permission.
     """
     allow_for(config)
+    keep_conversions(root / "work" / f"descriptions-{_source_digest('tools')[:12]}")
     cpu, wall = time.process_time(), time.perf_counter()
     if job.kind == "produce":
         executed, language, n_executed = _produce(root, config, keys, job)

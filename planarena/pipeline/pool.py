@@ -16,6 +16,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.errors import PlanArenaError, UserError
+from planarena.pipeline.free_memory import give_back
 from planarena.pipeline.jobs import EmbedReply, FinishReply, Job, PhaseKeys, ProduceReply, do_job
 
 __all__ = ["MOST_DEATHS", "JobFailed", "Pool", "Reply", "answer"]
@@ -42,6 +43,8 @@ def answer(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Reply:
     except Exception as error:
         told = (error.what, error.where, error.fix) if isinstance(error, UserError) else None
         return JobFailed(type(error).__name__, getattr(error, "errno", None), traceback.format_exc(), told)
+    finally:
+        give_back()
 
 
 class Pool:

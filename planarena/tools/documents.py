@@ -135,6 +135,11 @@ class Documents:
         self._folder = main.resolve().parent
         self._known: dict[Path, Any] = {} if value is None else {main: value}
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other document was read."""
+        return len(self._known) <= 1
+
     def load(self, file: Path) -> Any:
         """Return a document's content, read once."""
         if file not in self._known:

@@ -62,6 +62,7 @@ class Conversion(NamedTuple):
         servers: Base addresses, as written.
         operations: The converted ones.
         refused: (method and path, reason) of the others.
+        alone: Whether it refers to no other file.
     """
 
     namespace: str
@@ -69,6 +70,7 @@ class Conversion(NamedTuple):
     servers: tuple[str, ...]
     operations: tuple[RestOperation, ...]
     refused: tuple[tuple[str, str], ...]
+    alone: bool = True
 
 
 def openapi_files(source: Path) -> list[Path]:
@@ -152,7 +154,14 @@ class _Converter:
         tools = with_wire_names(operation.tool for operation in found)
         converted = [one._replace(tool=tool) for one, tool in zip(found, tools, strict=True)]
         title = str(self.info.get("title") or self.namespace)
-        return Conversion(self.namespace, title, self._servers(), tuple(converted), tuple(refused))
+        return Conversion(
+            self.namespace,
+            title,
+            self._servers(),
+            tuple(converted),
+            tuple(refused),
+            self.documents.alone,
+        )
 
     @property
     def namespace(self) -> str:

@@ -18,7 +18,7 @@ __all__ = ["Definitions", "check_canonical"]
 
 class _Definition(NamedTuple):
     schema: Any
-    needs: frozenset[str]
+    needs: tuple[str, ...]
     repairs: tuple[str, ...]
     nodes: int
 
@@ -102,7 +102,7 @@ class Definitions:
                 value, _, _ = self.documents.follow(f"#{pointer}", file)
                 schema = repairer.schema(value, f"$defs/{name}")
                 nodes = _check_part(schema, needs, f"{self.file.name}: $defs/{name}")
-                known = _Definition(schema, frozenset(needs), repairer.take_repairs(), nodes)
+                known = _Definition(schema, tuple(sorted(needs)), repairer.take_repairs(), nodes)
             except SchemaError as error:
                 known = error
             self._definitions[name] = known
@@ -138,6 +138,7 @@ class Definitions:
             nodes += definition.nodes
             if nodes > MAX_SCHEMA_NODES:
                 raise SchemaError(f"more than {MAX_SCHEMA_NODES} values", where=where, fix="split the tool")
-            repairs.extend(note for note in definition.repairs if note not in repairs)
-            queue.extend(sorted(definition.needs))
+            if definition.repairs:
+                repairs.extend(note for note in definition.repairs if note not in repairs)
+            queue.extend([need for need in definition.needs if need not in reached])
         return {**schema, "$defs": dict(sorted(reached.items()))}

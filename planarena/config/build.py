@@ -237,6 +237,8 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         workers: Worker processes; 0 takes one per core.
         engine: `local` or `ray`.
         ray_address: Of a running Ray cluster, as `10.0.0.1:6379`; empty starts one on this machine.
+        storage: A URL as fsspec reads it, through which workers exchange what they make where they see no common
+            folder; empty: all of them see the run directory.
         extend: Go on with a finished run up to a higher `trajectories`.
         fresh: Throw an earlier run in the same folder away.
         retry_failed: Try quarantined scenarios and failed requests to models again.
@@ -247,6 +249,7 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workers: int = 0
     engine: Literal["local", "ray"] = "local"
     ray_address: str = ""
+    storage: str = ""
     extend: bool = False
     fresh: bool = False
     retry_failed: bool = False

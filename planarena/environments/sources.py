@@ -30,6 +30,7 @@ __all__ = [
     "SourceOptions",
     "Unit",
     "allow",
+    "close_descriptions",
     "draw_tools",
     "keep_conversions",
     "may_simulate",
@@ -360,6 +361,11 @@ def _open_description(text: str, file: str) -> Source:
             del _DESCRIPTIONS[next(iter(_DESCRIPTIONS))]
     _DESCRIPTIONS[text] = found  # the one used last stands last
     return found
+
+
+def close_descriptions() -> None:
+    """Close the single API descriptions that are open; whoever needs one again opens it again."""
+    _DESCRIPTIONS.clear()
 
 
 def _size_of(source: Source) -> int:

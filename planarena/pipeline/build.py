@@ -27,6 +27,7 @@ from planarena.pipeline.jobs import (
     forget_work,
     fragment_path,
     phase_keys,
+    product_path,
 )
 from planarena.pipeline.ledger import FinishedChunk, Ledger
 from planarena.pipeline.origins import tool_row
@@ -34,6 +35,7 @@ from planarena.pipeline.outputs import write_outputs
 from planarena.pipeline.pool import JobFailed, Pool, Reply
 from planarena.pipeline.quotas import Quotas, find_lots
 from planarena.pipeline.scenarios import domains_of
+from planarena.pipeline.shared_storage import storage_of, without_storage
 from planarena.quality import ItemKeys
 from planarena.records.canonical import content_id
 from planarena.records.run import Run
@@ -74,6 +76,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         Interrupted: Ctrl-C; the same call goes on.
         PlanArenaError: More scenarios failed than `execution.max_error_rate` allows.
     """
+    storage_of(config)  # a URL that cannot be read is said before anything is done
     quotas = None
     if config.quotas.enabled:
         lots, digest = find_lots(config)
@@ -134,6 +137,7 @@ class _Build:
         self.again: set[int] = set()
         self.ask_again: set[int] = set()
         self.models: ModelPhase | None = None
+        self.storage = storage_of(config)
 
     def run(self) -> Run:
         """Do it."""
@@ -154,6 +158,8 @@ class _Build:
                     self._fail(job, reply)
                 elif isinstance(reply, ProduceReply):
                     self.produced[job.chunk] = reply
+                    if self.models is not None:
+                        self._fetch_products(job.chunk)
                     self.ledger.note_attempt(
                         job.chunk, job.kind, reply.executed, reply.cpu_seconds, reply.wall_seconds
                     )
@@ -162,11 +168,20 @@ class _Build:
                 elif isinstance(reply, FinishReply):
                     self._record(job, reply)
                 self._submit(pool)
-            self._embed(pool)
+            if self.storage is None:
+                self._embed(pool)
         finally:
             pool.close()
             if self.models is not None:
                 self.models.close()
+        if self.storage is not None:
+            # Every table has come here: reading them once more elsewhere would cost more than it saves.
+            near = min(self.workers, os.cpu_count() or 1)
+            pool = Pool(near, self.root, without_storage(self.config), self.keys)
+            try:
+                self._embed(pool)
+            finally:
+                pool.close()
         self._drop_rest()
         counts: Counter[str] = Counter()
         for part in self.ledger.counts():
@@ -181,6 +196,9 @@ class _Build:
             quarantined=[(scenario, error) for scenario, _, _, error, _ in quarantined],
             prepared=self._fragment_of,
         )
+        if self.storage is not None:
+            tools = () if self.quotas is not None else ("tables/tools/00000.parquet",)
+            self.storage.put(self.root, (*tools, "README.md", "report.html", "run.json"))
         self.ledger.put("complete", True)
         self._check_error_rate(len(quarantined), counts["scenarios"])
         self._check_failures(counts)
@@ -334,10 +352,27 @@ class _Build:
     def _finish_written(self, pool: Pool, *, wait: bool) -> None:
         if self.models is not None:
             for chunk in self.models.ready(wait=wait):
+                if self.storage is not None:
+                    self.storage.put(self.root, [self._product("models", chunk)])
                 pool.put(self.pending[chunk][1], first=True)
+
+    def _product(self, phase: str, chunk: int) -> str:
+        return str(product_path(self.root, self.keys, phase, chunk).relative_to(self.root))
+
+    def _fetch_products(self, chunk: int) -> None:
+        """Have what models are asked about here."""
+        if self.storage is not None:
+            names = [self._product(phase, chunk) for phase in ("execute", "language")]
+            for name in names if chunk in self.again else ():
+                (self.root / name).unlink(missing_ok=True)
+            self.storage.fetch(self.root, names)
 
     def _record(self, job: Job, reply: FinishReply) -> None:
         key, _, produced = self.pending.pop(job.chunk)
+        if self.storage is not None:
+            for shard in reply.shards:
+                (self.root / shard.path).unlink(missing_ok=True)  # of another decision
+            self.storage.fetch(self.root, [shard.path for shard in reply.shards])
         # The rows may be others under the same key: what was asked of models again may have been answered.
         fragment_path(self.root, job.chunk, key).unlink(missing_ok=True)
         done = FinishedChunk(job.chunk, key, reply.shards, reply.counts, produced.keys)
@@ -380,8 +415,11 @@ class _Build:
 
     def _drop_rest(self) -> None:
         """Remove chunks beyond the last one that counts: left by another choice before."""
-        for path in self.ledger.drop_from(self.next_chunk):
+        dropped = self.ledger.drop_from(self.next_chunk)
+        for path in dropped:
             (self.root / path).unlink(missing_ok=True)
+        if self.storage is not None:
+            self.storage.drop(dropped)
 
     def _stop_reason(self) -> str:
         if self.chooser.full:

@@ -15,7 +15,7 @@ import msgspec
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.simulated import take_paid_calls
-from planarena.environments.sources import SourceOptions, allow, keep_conversions
+from planarena.environments.sources import SourceOptions, allow, close_descriptions, keep_conversions
 from planarena.pipeline.decontamination import benchmarks_digest
 from planarena.pipeline.execute import execute_chunk
 from planarena.pipeline.finish import rows_of_chunk
@@ -242,6 +242,9 @@ def do_job(
     cpu, wall = time.process_time(), time.perf_counter()
     if job.kind == "produce":
         executed, language, n_executed = _produce(root, config, keys, job)
+        if job.assignment is not None:
+            # The next chunk is of another source, and nothing else of this one needs it open.
+            close_descriptions()
         quarantine = tuple(
             (entry.number, entry.phase, entry.error, entry.detail) for entry in executed.quarantine
         )

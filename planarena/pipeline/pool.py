@@ -18,6 +18,7 @@ from planarena.config import BuildConfig
 from planarena.errors import PlanArenaError, UserError
 from planarena.pipeline.free_memory import give_back
 from planarena.pipeline.jobs import EmbedReply, FinishReply, Job, PhaseKeys, ProduceReply, do_job
+from planarena.pipeline.shared_storage import do_shared_job, forget_scratch, storage_of
 
 __all__ = ["MOST_DEATHS", "JobFailed", "Pool", "Reply", "answer"]
 
@@ -39,6 +40,9 @@ Reply = ProduceReply | FinishReply | EmbedReply | JobFailed
 def answer(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Reply:
     """Do a job; a failure is an answer too."""
     try:
+        storage = storage_of(config)
+        if storage is not None:
+            return do_shared_job(storage, config, keys, job)
         return do_job(root, config, keys, job)
     except Exception as error:
         told = (error.what, error.where, error.fix) if isinstance(error, UserError) else None
@@ -162,3 +166,4 @@ class Pool:
             connection.close()
         self._processes.clear()
         self._busy.clear()
+        forget_scratch()

@@ -10,6 +10,7 @@ import sys
 from multiprocessing.connection import Connection
 
 from planarena.pipeline.pool import answer
+from planarena.pipeline.shared_storage import forget_scratch
 
 __all__ = ["main"]
 
@@ -39,6 +40,7 @@ def main() -> None:
             connection.send(answer(root, config, keys, job))
     except (EOFError, OSError):
         pass
+    forget_scratch()
     # Nothing is left to write: taking the last products apart would only keep the build waiting.
     os._exit(0)
 

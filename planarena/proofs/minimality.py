@@ -65,8 +65,9 @@ def scalars_shown(outcome: Outcome) -> frozenset[bytes]:
     return frozenset() if outcome.error is not None else _scalars_in(outcome.payload)
 
 
-# Tasks of a scenario see the same observations over and over.
-@lru_cache(maxsize=4096)
+# Tasks of a scenario see the same observations over and over. Some APIs answer with a hundred kilobytes: the
+# observations of many scenarios would fill the memory.
+@lru_cache(maxsize=512)
 def _scalars_in(payload: bytes) -> frozenset[bytes]:
     return frozenset(scalars_of(orjson.loads(payload)))
 

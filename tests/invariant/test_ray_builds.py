@@ -32,8 +32,8 @@ def options(out):
     return [*fields, "--workers", "2", "--set", "chunk_scenarios=1"]
 
 
-def start(out):
-    command = [sys.executable, "-m", "planarena", "build", *options(out), "--engine", "ray"]
+def start(out, *more):
+    command = [sys.executable, "-m", "planarena", "build", *options(out), "--engine", "ray", *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -104,6 +104,20 @@ def test_ray_gives_the_bytes_of_the_local_runner_and_listens_on_loopback_alone(r
     assert contents(tmp_path / "run") == reference
     assert all(place.removeprefix("::ffff:").startswith("127.") or place == "::1" for place in places), places
     assert await_end_of(parts) == []
+
+
+def test_actors_that_share_a_storage_alone_lose_nothing_when_killed(reference, tmp_path):
+    there = tmp_path / "there"
+    process = start(tmp_path / "run", "--set", f"execution.storage=file://{there}")
+    head = head_of(process)
+    await_chunks(tmp_path / "run", 3, process)
+    actors = [one for one in parts_of(head) if "_ChunkWorker" in " ".join(one.cmdline())]
+    actors[0].kill()
+    outputs = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, outputs
+    assert contents(tmp_path / "run") == reference
+    assert contents(there) == reference
+    assert not list((tmp_path / "run").glob("work/execute-*"))
 
 
 def test_killed_actors_are_replaced_and_change_no_byte(reference, tmp_path):

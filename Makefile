@@ -34,7 +34,7 @@ test-full: dev ## The tests and the long suites: all of verl, the browser, kills
 	$(BIN)/pytest -n $(JOBS) -m "not bench" $(ARGS)
 
 test-verl: dev ## Every algorithm on verl: Ray, FSDP over gloo, tools, kills; one process at a time
-	$(BIN)/pytest -q -m verl tests/oracle/verl_engine tests/e2e/test_verl_engine.py $(ARGS)
+	$(BIN)/pytest -q tests/oracle/verl_engine tests/e2e/test_verl_engine.py $(ARGS)
 
 bench: dev ## Print speeds and ratios
 	@for script in tests/bench/bench_*.py; do \

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 from collections import namedtuple
 from importlib import import_module, metadata
 from importlib import util as imports
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from planarena.errors import ConfigError, UserError
+from planarena.pipeline import ray_head
 from planarena.trainers.config import RolloutConfig, TrainConfig, UpdateConfig, complete
 from planarena.trainers.types import Step
 from planarena.trainers.verl import versions
@@ -57,6 +59,19 @@ def test_too_little_shared_memory_is_refused(monkeypatch: pytest.MonkeyPatch, tm
     # A cluster that runs already has its memory elsewhere.
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
     launching.check_start(config)
+
+
+def test_a_port_in_use_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        # The head's own port is asked for first.
+        ports, found = [port], ray_head._free_port
+        monkeypatch.setattr(ray_head, "_free_port", lambda: ports.pop() if ports else found())
+        with pytest.raises(UserError, match=f"port {port}, free a moment ago, is in use") as caught:
+            ray_head.RayHead(1, where="--engine verl")
+    assert "run the same command again" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import errno
 import math
 import os
 import time
@@ -14,12 +13,13 @@ from typing import Any
 import msgspec
 import torch
 
-from planarena.errors import Interrupted, PlanArenaError, UserError
+from planarena.errors import Interrupted, UserError
 from planarena.trainers.config import RolloutConfig, TrainConfig
 from planarena.trainers.local.bench import load_bench, play_bench
 from planarena.trainers.local.chat_policy import ChatPolicy
-from planarena.trainers.local.collect import Collector, bound
-from planarena.trainers.local.data import Encoder, Order, Prompt, TrainingData, load_data
+from planarena.trainers.local.collect import Collector
+from planarena.trainers.local.data import Encoder, Order, Prompt, coverage, load_data
+from planarena.trainers.local.faults import memory_ran_out, no_room_left, not_finite, out_of_memory
 from planarena.trainers.local.generate import Generated, generate
 from planarena.trainers.local.metrics import MetricsLog, read_metrics
 from planarena.trainers.local.model import Policy, choose_device, choose_threads, load_policy
@@ -27,11 +27,11 @@ from planarena.trainers.local.optimiser import Optimiser
 from planarena.trainers.local.plot import draw_plot
 from planarena.trainers.local.rollout import Rollouts
 from planarena.trainers.local.run import RunFolder
-from planarena.trainers.local.save import Checkpoints, CheckpointState, no_room, reason, restore_weights
+from planarena.trainers.local.save import Checkpoints, CheckpointState, no_room, restore_weights
 from planarena.trainers.local.score import Scorer, open_judges
-from planarena.trainers.local.start import frozen_start, make_encoder, start_policy
+from planarena.trainers.local.start import frozen_start, make_encoder, start_policy, teacher_of
 from planarena.trainers.local.update import Reference, Updater, Work
-from planarena.trainers.local.validate import roll_out, validate
+from planarena.trainers.local.validate import roll_out, standing, validate
 from planarena.trainers.types import Algorithm, Step
 from planarena.trainers.update import Expert, scheduled_coefficients
 
@@ -97,12 +97,12 @@ class Engine:
                 f"{self.checkpoints.last_good()}"
             ) from error
         except (torch.OutOfMemoryError, MemoryError) as error:
-            raise self._out_of_memory() from error
+            raise out_of_memory(self.config, self.done + 1, self.checkpoints.last_good()) from error
         except Exception as error:
-            if _memory_ran_out(error):
-                raise self._out_of_memory() from error
+            if memory_ran_out(error):
+                raise out_of_memory(self.config, self.done + 1, self.checkpoints.last_good()) from error
             if no_room(error):
-                raise self._no_room(error) from error
+                raise no_room_left(error, self.folder.path, self.checkpoints.last_good()) from error
             raise
         finally:
             self._close()
@@ -215,12 +215,7 @@ class Engine:
         needs = self.algorithm.needs
         if not (needs.teacher_logp or needs.teacher_distribution):
             return None
-        chosen = self.config.rollout.teacher
-        if chosen == "auto":
-            chosen = "start" if self.config.algorithm == "opsd" else "current"
-        if chosen == "start":
-            return frozen_start(self.config, self.policy, resumed=resumed)
-        return bound(self.policy)
+        return teacher_of(self.config, self.policy, resumed=resumed)
 
     def _rollout_policy(self) -> Policy:
         """Return the sampled policy: the trained one itself unless it is synchronised at intervals."""
@@ -260,7 +255,7 @@ class Engine:
             self._write(line)
             self.show(self.done, self.total, line)
             if self.optimiser.skipped_in_a_row >= _MOST_SKIPPED:
-                raise self._not_finite()
+                raise not_finite(_MOST_SKIPPED, self.done, self.log.path, self.checkpoints.last_good())
         self._plot()
         return self.folder.finish(
             steps_done=self.done,
@@ -383,20 +378,17 @@ class Engine:
         started = time.perf_counter()
         metrics: dict[str, Any] = {}
         shown: list[dict[str, Any]] = []
+        number = config.log.samples
         with self._sampling():
             if self.data.validation:
+                rows, rollout = self.data.validation, config.rollout
                 metrics, shown = validate(
-                    self.policy,
-                    self.data.validation,
-                    config.rollout,
-                    self.scorer,
-                    config.log.samples,
-                    roll=self._roll_out,
+                    self.policy, rows, rollout, self.scorer, number, roll=self._roll_out
                 )
             if self.bench:
                 limit = int(config.rollout.max_response_length or 1)
                 player = ChatPolicy(self.policy, config.data.format, limit=limit, sample=self._generate)
-                found, played = play_bench(self.bench, player, config.log.samples)
+                found, played = play_bench(self.bench, player, number)
                 metrics, shown = {**metrics, **found}, [*shown, *played]
         self._validated = self.done
         if shown:
@@ -420,13 +412,10 @@ class Engine:
         return generate(policy, prompts, **wanted)
 
     def _is_better(self, metrics: dict[str, Any]) -> bool:
-        chosen = self.config.validation.select
-        keys = ("bench/success", "bench/steps_done")
-        if chosen != "bench":
-            keys = (f"validation/{chosen}", "validation/reward")
-        if keys[0] not in metrics:
+        found = standing(metrics, self.config.validation.select or "success")
+        if found is None:
             return False
-        value, second = float(metrics[keys[0]]), float(metrics.get(keys[1], 0.0))
+        value, second = found
         if math.isnan(value) or (self.best is not None and (value, second) <= self.best[1:]):
             return False
         self.best = (self.done, value, second)
@@ -464,29 +453,6 @@ class Engine:
 
     # -- ends ----------------------------------------------------------------------------------------
 
-    def _not_finite(self) -> PlanArenaError:
-        return PlanArenaError(
-            f"{_MOST_SKIPPED} updates in a row had a loss or gradient that is not finite (NaN or infinite), "
-            f"the last at step {self.done}\n  fix: lower update.learning_rate or look at the rewards in "
-            f"{self.log.path}; the last good checkpoint is {self.checkpoints.last_good()}"
-        )
-
-    def _out_of_memory(self) -> PlanArenaError:
-        update, rollout = self.config.update, self.config.rollout
-        return PlanArenaError(
-            f"out of memory at step {self.done + 1}\n  fix: lower update.micro_batch_tokens "
-            f"({update.micro_batch_tokens}), rollout.batch_size ({rollout.batch_size}), rollout.group_size "
-            f"({rollout.group_size}) or rollout.max_response_length ({rollout.max_response_length}), or train "
-            f"adapters (model.lora.rank=16); the last good checkpoint is {self.checkpoints.last_good()}"
-        )
-
-    def _no_room(self, error: Exception) -> PlanArenaError:
-        name = error.filename if isinstance(error, OSError) and error.filename else self.folder.path
-        return PlanArenaError(
-            f"{name}: cannot be written: {reason(error)}\n  fix: free some space and run the same command again; "
-            f"the last good checkpoint is {self.checkpoints.last_good()}"
-        )
-
     def _close(self) -> None:
         self._open.close()
         log = getattr(self, "log", None)
@@ -499,25 +465,6 @@ class Engine:
             gateway.close()
 
 
-def _memory_ran_out(error: Exception) -> bool:
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    text = str(error).lower()
-    return isinstance(error, RuntimeError) and ("can't allocate memory" in text or "out of memory" in text)
-
-
 def _crossed(last: int, now: int, every: int) -> bool:
     """Whether a multiple of `every` lies after `last`, up to `now`."""
     return every > 0 and now // every > max(last, 0) // every
-
-
-def coverage(data: TrainingData) -> dict[str, Any]:
-    """Return which prompts have an expert, for run.json."""
-    found = data.coverage
-    return {
-        "prompts": found.prompts or len(data.prompts),
-        "with_expert": found.covered or sum(1 for prompt in data.prompts if prompt.demonstration is not None),
-        "experts": len(data.experts),
-        "generators": dict(found.generators),
-        "overlap": found.overlap,
-    }

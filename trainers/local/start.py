@@ -24,7 +24,7 @@ from planarena.trainers.local.update import Reference, Updater
 from planarena.trainers.types import Needs
 from planarena.trainers.update import Expert
 
-__all__ = ["frozen_start", "make_encoder", "start_path", "start_policy"]
+__all__ = ["frozen_start", "make_encoder", "start_path", "start_policy", "teacher_of"]
 
 
 def start_path(config: TrainConfig) -> str:
@@ -95,6 +95,14 @@ def frozen_start(config: TrainConfig, policy: Policy, *, resumed: bool) -> Refer
         other = Policy(copy.deepcopy(policy.model), policy.chat, bfloat16=policy.bfloat16)
     other.model.requires_grad_(False)
     return bound(other)
+
+
+def teacher_of(config: TrainConfig, policy: Policy, *, resumed: bool) -> Reference:
+    """Return what scores rows under the teacher that `rollout.teacher` names; arguments as of `frozen_start`."""
+    chosen = config.rollout.teacher
+    if chosen == "auto":
+        chosen = "start" if config.algorithm == "opsd" else "current"
+    return frozen_start(config, policy, resumed=resumed) if chosen == "start" else bound(policy)
 
 
 def _make_start(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planarena.rows import TrainingRow
@@ -15,7 +15,7 @@ from planarena.trainers.local.rollout import Rollouts, sample_steps
 from planarena.trainers.local.score import Scorer
 from planarena.trainers.types import Step
 
-__all__ = ["roll_out", "validate"]
+__all__ = ["roll_out", "standing", "validate"]
 
 
 def roll_out(
@@ -96,3 +96,16 @@ def validate(
         for prompt, sample in list(zip(found.prompts, found.samples, strict=True))[:samples]
     ]
     return metrics, shown
+
+
+def standing(metrics: Mapping[str, float], select: str) -> tuple[float, float] | None:
+    """Return what makes a checkpoint the best, and what decides between equals; None where it was not measured.
+
+    Args:
+        metrics: Of a validation.
+        select: `success` or `reward` on the rows, or `bench`.
+    """
+    first, second = f"validation/{select}", "validation/reward"
+    if select == "bench":
+        first, second = "bench/success", "bench/steps_done"
+    return (float(metrics[first]), float(metrics.get(second, 0.0))) if first in metrics else None

@@ -108,8 +108,9 @@ if [ ! -e "$mine" ] && [ ! -e "$full" ]; then  # the dev lock holds the core loc
     [[ $torch == *+cpu ]] || install_lock requirements/cuda.lock
   fi
   # Where Python is told to keep no bytecode (as in many containers), every process would compile every module
-  # that it imports anew: seconds for torch and transformers. A file or two in the packages is not meant to compile.
-  if [ -n "${PYTHONDONTWRITEBYTECODE:-}" ]; then
+  # that it imports anew: seconds for torch and transformers, which the core lock has not. A file or two in the
+  # packages is not meant to compile.
+  if [ "$lock" = dev ] && [ -n "${PYTHONDONTWRITEBYTECODE:-}" ]; then
     say "compiling the packages, because PYTHONDONTWRITEBYTECODE is set"
     env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -m compileall -q -j 0 "$venv"/lib/python*/site-packages \
       >/dev/null 2>&1 || true

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from planarena.errors import PlanArenaError, UserError
 from planarena.pipeline.ledger import Ledger
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+from builds import contents
 from llm_build_model import GoodModel, is_repair, part_of
 from llm_server import FAULTS, Script, ScriptedServer
 
@@ -59,11 +59,6 @@ def configure(out: Path, *models: str, judge: str = "", scenarios: int = 3, **ch
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path / "cache"))
-
-
-def contents(out: Path) -> dict[str, str]:
-    files = [out / "run.json", out / "README.md", out / "report.html", *out.glob("tables/*/*.parquet")]
-    return {str(path.relative_to(out)): blake2b(path.read_bytes()).hexdigest() for path in sorted(files)}
 
 
 def gold_of(run: Run) -> polars.DataFrame:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -32,6 +29,7 @@ from planarena.environments import sources
 from planarena.errors import ConfigError, UserError
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+from builds import command_of, contents, kill_when
 from llm_server import Script, ScriptedServer
 
 BOOK = {
@@ -95,11 +93,6 @@ def _config(tmp_path: Path, server: ScriptedServer, out: str, **changes: Any) ->
     )
 
 
-def _contents(out: Path) -> dict[str, str]:
-    files = [out / "run.json", out / "README.md", out / "report.html", *out.glob("tables/*/*.parquet")]
-    return {str(path.relative_to(out)): blake2b(path.read_bytes()).hexdigest() for path in sorted(files)}
-
-
 def _paid(out: Path) -> int:
     with sqlite3.connect(out / "ledger.sqlite") as ledger:
         return int(ledger.execute("SELECT COUNT(*) FROM llm_calls").fetchone()[0])
@@ -130,42 +123,33 @@ def test_simulated_results_are_marked_and_paid_for_once(tmp_path: Path) -> None:
         assert max(server.sent.values()) == 1
         assert _paid(run.path) == len(server.sent) == len(server.arrivals)
 
-        before, asked = _contents(run.path), len(server.arrivals)
+        before, asked = contents(run.path), len(server.arrivals)
         planarena.build(config)
-        assert _contents(run.path) == before
+        assert contents(run.path) == before
         # Another folder, in a process that remembers nothing: the user's cache answers all of it.
         _forget()
         again = planarena.build(_config(tmp_path, server, "again", workers=2))
         assert len(server.arrivals) == asked
         assert _paid(again.path) == 0
         tables = {name: digest for name, digest in before.items() if name.startswith("tables")}
-        assert tables.items() <= _contents(again.path).items()
+        assert tables.items() <= contents(again.path).items()
 
 
 def test_a_killed_build_pays_for_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedServer(Script(reply=play)) as server:
         whole = planarena.build(_config(tmp_path, server, "run"))
-        wanted, number = _contents(whole.path), len(server.sent)
+        wanted, number = contents(whole.path), len(server.sent)
         _forget()
         monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path / "other cache"))
         shutil.rmtree(whole.path)
         server.clear()
         config = _config(tmp_path, server, "run")
-        code = (
-            "import sys, msgspec, planarena\n"
-            "from planarena.config import BuildConfig\n"
-            "planarena.build(msgspec.json.decode(sys.argv[1], type=BuildConfig))\n"
-        )
-        command = [sys.executable, "-c", code, msgspec.json.encode(config).decode()]
-        process = subprocess.Popen(command, env=dict(os.environ))
-        deadline = time.monotonic() + 240
-        while len(server.sent) < number // 2 and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        assert number // 2 <= len(server.sent) < number
-        subprocess.run(command, check=True)  # not here: this process remembers the chunks of the first run
-        assert _contents(whole.path) == wanted
+        kill_when(config, lambda: len(server.sent) >= number // 2)
+        assert len(server.sent) < number
+        subprocess.run(
+            command_of(config), check=True
+        )  # not here: this process remembers the chunks of the first run
+        assert contents(whole.path) == wanted
         # Only the answer that was on its way when the process died may have been asked for again.
         twice = [digest for digest, times in server.sent.items() if times > 1]
         assert len(twice) <= 1

@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from hashlib import blake2b
 from pathlib import Path
 
 import polars
@@ -18,6 +17,9 @@ import pytest
 import planarena
 from planarena.config import BuildConfig, ExecutionConfig
 from planarena.errors import RunError
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from builds import contents
 
 SOURCES = ("builtin:travel", "builtin:calendar", "builtin:banking", "builtin:smart_home")
 N = 300
@@ -33,14 +35,6 @@ def build(out, trajectories=N, **execution):
         execution=ExecutionConfig(**execution),
     )
     return planarena.build(config)
-
-
-def contents(root):
-    """Hash everything that must not differ: tables, card, report, run.json."""
-    root = Path(root)
-    files = [root / "run.json", root / "README.md", root / "report.html"]
-    files += [path for path in root.glob("tables/*/*") if not path.name.endswith(".tmp")]
-    return {str(path.relative_to(root)): blake2b(path.read_bytes()).hexdigest() for path in sorted(files)}
 
 
 def executed(root):

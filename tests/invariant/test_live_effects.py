@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -25,6 +22,9 @@ from planarena.errors import ConfigError
 from planarena.records import Run, read_rows
 from planarena.rows.environments import locate
 from planarena.rows.run_reading import ShardReader
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from builds import kill_when
 
 ID = {"name": "parcel_id", "in": "path", "required": True, "schema": {"type": "string"}}
 PARCEL = {
@@ -289,19 +289,9 @@ def test_a_killed_build_changes_nothing_twice(tmp_path: Path, server: Parcels) -
     """Kill -9 in the middle of calls that change things; the build that goes on repeats none of them."""
     config = _config(tmp_path, server, effects=True)
     server.delay = 0.15
-    code = (
-        "import sys, msgspec, planarena\n"
-        "from planarena.config import BuildConfig\n"
-        "planarena.build(msgspec.json.decode(sys.argv[1], type=BuildConfig))\n"
-    )
-    command = [sys.executable, "-c", code, msgspec.json.encode(config).decode()]
-    process = subprocess.Popen(command, env=dict(os.environ))
-    deadline = time.monotonic() + 120
-    while len(server.sent("POST", "DELETE")) < 3 and time.monotonic() < deadline and process.poll() is None:
-        time.sleep(0.01)
-    time.sleep(0.05)  # within the delay: the call is under way
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    kill_when(
+        config, lambda: len(server.sent("POST", "DELETE")) >= 3
+    )  # within the delay: the call is under way
     server.delay = 0.0
     early = server.sent("POST", "DELETE")
     assert len(early) >= 3

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
-from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
 import planarena
 from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, ExecutionConfig, QuotaConfig
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from builds import contents, kill_when, shards
 
 N = 120
 VENDORS = 14
@@ -105,13 +103,6 @@ def config_of(out, folder, **changes):
     return BuildConfig(**{**fields, **changes})
 
 
-def contents(root):
-    root = Path(root)
-    files = [root / "run.json", root / "README.md", root / "report.html"]
-    files += [path for path in root.glob("tables/*/*") if not path.name.endswith(".tmp")]
-    return {str(path.relative_to(root)): blake2b(path.read_bytes()).hexdigest() for path in sorted(files)}
-
-
 @pytest.fixture(scope="module")
 def reference(folder, tmp_path_factory):
     root = tmp_path_factory.mktemp("quota") / "run"
@@ -165,30 +156,11 @@ def test_a_smaller_build_extends_to_the_larger(reference, folder, tmp_path):
     assert contents(tmp_path / "run") == reference[1]
 
 
-SCRIPT = """
-import sys, msgspec
-from pathlib import Path
-from planarena.config import BuildConfig
-from planarena.pipeline import build
-build(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=BuildConfig))
-"""
-
-
 def test_killed_at_half_time_and_resumed_it_equals_an_uninterrupted_one(reference, folder, tmp_path):
-    import msgspec
-
     root = tmp_path / "run"
     config = config_of(root, folder)
-    (tmp_path / "config.json").write_bytes(msgspec.json.encode(config))
-    half = len(list(reference[0].path.glob("tables/scenarios/*"))) // 2
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(tmp_path / "config.json")], start_new_session=True
-    )
-    deadline = time.monotonic() + 60
-    while len(list(root.glob("tables/scenarios/*.parquet"))) < half and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    half = shards(reference[0].path) // 2
+    kill_when(config, lambda: shards(root) >= half)
     assert not (root / "run.json").exists()
     planarena.build(config)
     assert contents(root) == reference[1]

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from hashlib import blake2b
 from pathlib import Path
 
 import psutil
@@ -18,6 +17,9 @@ import pytest
 
 import planarena
 from planarena.config import BuildConfig, ExecutionConfig
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from builds import contents, shards
 
 pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = pytest.mark.full
@@ -55,7 +57,7 @@ def parts_of(head):
 
 def await_chunks(root, number, process):
     deadline = time.monotonic() + PATIENCE
-    while len(list(Path(root).glob("tables/scenarios/*.parquet"))) < number:
+    while shards(root) < number:
         assert time.monotonic() < deadline, "no progress"
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
@@ -65,13 +67,6 @@ def await_end_of(parts):
     """Return the processes that are left a while after the end."""
     _, left = psutil.wait_procs(parts, timeout=60)
     return [one for one in left if one.status() != psutil.STATUS_ZOMBIE]
-
-
-def contents(root):
-    root = Path(root)
-    files = [root / "run.json", root / "README.md", root / "report.html"]
-    files += [path for path in root.glob("tables/*/*") if not path.name.endswith(".tmp")]
-    return {str(path.relative_to(root)): blake2b(path.read_bytes()).hexdigest() for path in sorted(files)}
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +142,7 @@ def test_after_the_loss_of_the_head_the_same_command_goes_on(reference, tmp_path
     assert process.returncode == 1, (out, error)
     assert "the Ray head is gone" in error
     assert await_end_of(parts) == []
-    done = len(list((tmp_path / "run").glob("tables/scenarios/*.parquet")))
+    done = shards(tmp_path / "run")
     assert 4 <= done < len([name for name in reference if "/scenarios/" in name])
     again = start(tmp_path / "run")
     outputs = again.communicate(timeout=PATIENCE)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
-import time
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,6 +12,9 @@ import pytest
 import planarena
 from planarena.config import BuildConfig, ExecutionConfig
 from planarena.errors import UserError
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from builds import contents, kill_when, shards
 
 N = 150
 
@@ -28,13 +27,6 @@ def config_of(out, trajectories=N, **execution):
         chunk_scenarios=2,
         execution=ExecutionConfig(**{"workers": 1, **execution}),
     )
-
-
-def contents(root):
-    root = Path(root)
-    files = [root / "run.json", root / "README.md", root / "report.html"]
-    files += [path for path in root.glob("tables/*/*") if not path.name.endswith(".tmp")]
-    return {str(path.relative_to(root)): blake2b(path.read_bytes()).hexdigest() for path in sorted(files)}
 
 
 @pytest.fixture(scope="module")
@@ -107,29 +99,11 @@ def test_a_smaller_run_extends_and_drops_what_it_replaces(reference, tmp_path, s
     assert contents(there) == reference
 
 
-SCRIPT = """
-import sys, msgspec
-from pathlib import Path
-from planarena.config import BuildConfig
-from planarena.pipeline import build
-build(msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=BuildConfig))
-"""
-
-
 def test_killed_and_resumed_with_a_storage(reference, tmp_path, scratch):
-    import msgspec
-
     root, there = tmp_path / "run", tmp_path / "there"
     config = config_of(root, workers=2, storage=f"file://{there}")
-    (tmp_path / "config.json").write_bytes(msgspec.json.encode(config))
     half = sum(name.startswith("tables/scenarios/") for name in reference) // 2
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "config.json")]
-    process = subprocess.Popen(command, start_new_session=True)
-    deadline = time.monotonic() + 120
-    while len(list(root.glob("tables/scenarios/*.parquet"))) < half and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    kill_when(config, lambda: shards(root) >= half)
     assert not (there / "run.json").exists()
     planarena.build(config)
     assert contents(root) == reference

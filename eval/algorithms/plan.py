@@ -48,6 +48,7 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         updates: Optimiser updates per batch; with one every clip rule would be inert.
         rate: Learning rate of the trainings.
         expert_rows: Rows of an expert batch and of a step of the supervised controls.
+        pass_tokens: Padded tokens of a forward pass; small ones stay in a processor's cache.
         compute_ratio: Steps of the supervised control of equal compute by regime, as a multiple of the others' steps;
             both CPU times are reported.
         temperature: Of rollouts.
@@ -83,8 +84,9 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     updates: int = 2
     rate: float = 2e-4
     expert_rows: int = 16
+    pass_tokens: int = 1024
     compute_ratio: dict[str, int] = msgspec.field(
-        default_factory=lambda: {"gold": 5, "scarce": 15, "repair": 5}
+        default_factory=lambda: {"gold": 2, "scarce": 9, "repair": 2}
     )
     temperature: float = 1.0
     tiny: TinyConfig = msgspec.field(
@@ -131,6 +133,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "batches": 100,
         "prompts": 32,
         "expert_rows": 32,
+        "pass_tokens": 65536,
         "tiny": {"hidden": 256, "layers": 6, "heads": 8, "intermediate": 768, "vocabulary": 600},
     },
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from planarena.trainers.local.model import Policy
 
-__all__ = ["new_cache", "repeat_cache"]
+__all__ = ["new_cache", "repeat_caches"]
 
 _GROWTH = 256
 
@@ -22,22 +23,26 @@ def new_cache(policy: Policy) -> Any:
     return DynamicCache() if policy.appendable else DynamicCache(config=policy.model.config)
 
 
-def repeat_cache(policy: Policy, cache: Any, member_B: Tensor, *, room: int) -> Any:
+def repeat_caches(policy: Policy, caches: Sequence[Any], member_B: Tensor, *, room: int) -> Any:
     """Return a cache for decoding in which row b starts as row `member_B[b]`.
 
     Args:
-        policy: The model that filled it.
-        cache: Of P rows.
-        member_B: (B,) row of each new row.
+        policy: The model that filled them.
+        caches: Of P rows in all, in order; only those of an appendable policy may be several. Narrower ones are
+            padded at the left.
+        member_B: (B,) row of each new row, ascending.
         room: Most tokens that will follow.
     """
     if not policy.appendable:
+        (cache,) = caches
         cache.batch_select_indices(member_B)
         return cache
     from transformers import Cache
 
     kind = _growing_layer()
-    return Cache(layers=[kind(layer.keys, layer.values, member_B, room) for layer in cache.layers])
+    return Cache(
+        layers=[kind(layers, member_B, room) for layers in zip(*(one.layers for one in caches), strict=True)]
+    )
 
 
 @functools.cache
@@ -46,14 +51,27 @@ def _growing_layer() -> Any:
     from transformers.cache_utils import DynamicLayer
 
     class GrowingLayer(DynamicLayer):  # type: ignore[misc]  # transformers is untyped here
-        def __init__(self, keys: Tensor, values: Tensor, member_B: Tensor, room: int) -> None:
+        def __init__(self, layers: Sequence[Any], member_B: Tensor, room: int) -> None:
             super().__init__()
             self.is_initialized = True
-            self.dtype, self.device = keys.dtype, keys.device
-            self.used = keys.shape[2]
+            self.dtype, self.device = layers[0].keys.dtype, layers[0].keys.device
+            self.used = max(layer.keys.shape[2] for layer in layers)
             self.room = min(room, _GROWTH)
-            self.key_buffer = self._grown(keys.index_select(0, member_B))
-            self.value_buffer = self._grown(values.index_select(0, member_B))
+            self.key_buffer = self._filled([layer.keys for layer in layers], member_B)
+            self.value_buffer = self._filled([layer.values for layer in layers], member_B)
+
+        def _filled(self, parts: Sequence[Tensor], member_B: Tensor) -> Tensor:
+            _, heads, _, size = parts[0].shape
+            buffer = parts[0].new_empty((member_B.numel(), heads, self.used + self.room, size))
+            start, row = 0, 0
+            for part in parts:
+                chosen = member_B[(member_B >= start) & (member_B < start + part.shape[0])] - start
+                rows = buffer[row : row + chosen.numel()]
+                left = self.used - part.shape[2]
+                rows[:, :, :left] = 0.0
+                rows[:, :, left : self.used] = part.index_select(0, chosen)
+                start, row = start + part.shape[0], row + chosen.numel()
+            return buffer
 
         def _grown(self, old: Tensor) -> Tensor:
             buffer = old.new_empty((*old.shape[:2], old.shape[2] + self.room, old.shape[3]))

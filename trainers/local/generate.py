@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad as widen
 
-from planarena.trainers.local.cache import new_cache, repeat_cache
+from planarena.trainers.local.cache import new_cache, repeat_caches
 from planarena.trainers.local.model import Policy
 
 __all__ = ["Generated", "decode", "draw", "draws", "generate", "pad_left", "pad_right"]
 
 # Rows are moved together once this share of them has ended: moving costs about as much as two steps.
 _COMPACT_SHARE = 0.125
-_GROWTH = 256
+# Padded tokens of prompts in one pass on a CPU: what lies between two layers then stays in its cache, which halves the
+# time of 256 prompts of 120 tokens with 128 hidden units.
+_PREFILL_ON_CPU = 4096
 
 
 @dataclass(slots=True)
@@ -149,6 +153,23 @@ def generate(
     return found
 
 
+def _prefill(policy: Policy, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor, list[Any]]:
+    """Return (P, V) logits after each prompt, (P, L) validity, and the filled caches of P rows in all."""
+    width = max(max(map(len, prompts), default=1), 1)
+    rows = len(prompts)
+    if policy.device.type == "cpu" and policy.appendable:
+        rows = max(_PREFILL_ON_CPU // width, 1)
+    logits, valid, caches = [], [], []
+    for start in range(0, len(prompts), rows):
+        ids_RL, valid_RL = pad_left(prompts[start : start + rows], policy.chat.pad, policy.device)
+        positions_RL = (valid_RL.long().cumsum(1) - 1).clamp_(min=0)
+        cache = new_cache(policy)
+        logits.append(policy.forward(ids_RL, valid_RL, positions_RL, cache=cache, keep=1)[:, -1])
+        valid.append(widen(valid_RL, (width - valid_RL.shape[1], 0)))
+        caches.append(cache)
+    return torch.cat(logits), torch.cat(valid), caches
+
+
 def decode(
     policy: Policy,
     prompts: Sequence[Sequence[int]],
@@ -175,21 +196,19 @@ def decode(
         P*K continuations, those of one prompt next to each other.
     """
     device = policy.device
-    ids_PL, valid_PL = pad_left(prompts, policy.chat.pad, device)
+    logits_PV, valid_PL, caches = _prefill(policy, prompts)
     length_P = valid_PL.sum(1)
-    positions_PL = (valid_PL.long().cumsum(1) - 1).clamp_(min=0)
-    cache = new_cache(policy)
-    logits_PV = policy.forward(ids_PL, valid_PL, positions_PL, cache=cache, keep=1)[:, -1]
 
     member_B = torch.arange(len(prompts), device=device).repeat_interleave(repeats)
     batch, width = uniform_BT.shape
-    cache = repeat_cache(policy, cache, member_B, room=width)
+    cache = repeat_caches(policy, caches, member_B, room=width)
+    del caches
     logits_BV = logits_PV[member_B]
     limits_B = limits_B.to(device)
     valid_BK = torch.cat(
         [valid_PL[member_B], torch.ones((batch, width), dtype=torch.bool, device=device)], dim=1
     )
-    prompt_width = ids_PL.shape[1]
+    prompt_width = valid_PL.shape[1]
     next_B = length_P[member_B]
     ids_BT = torch.zeros((batch, width), dtype=torch.long, device=device)
     logp_BT = torch.zeros((batch, width), device=device)

@@ -110,7 +110,9 @@ def _run_units(config: StudyConfig, units: list[Unit], tell: Progress) -> None:
             ended(unit)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(config.jobs, mp_context=context, initializer=_set_up) as pool:
+    with ProcessPoolExecutor(
+        config.jobs, mp_context=context, initializer=_set_up, initargs=(os.getpid(),)
+    ) as pool:
         running: dict[Future[float], Unit] = {}
         try:
             while left or running:
@@ -148,9 +150,13 @@ def _named(unit: Unit) -> Iterator[None]:
         ) from error
 
 
-def _set_up() -> None:
+def _set_up(parent: int) -> None:
     import signal
 
+    from planarena.pipeline.orphans import die_with
+
+    # Else the same command, given again after a kill, would find its units still in work.
+    die_with(parent)
     # Ctrl-C is the parent's: it ends the workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import torch

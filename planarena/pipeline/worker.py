@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
 import sys
 from multiprocessing.connection import Connection
 
+from planarena.pipeline.orphans import die_with
 from planarena.pipeline.pool import answer
 from planarena.pipeline.shared_storage import forget_scratch
 
 __all__ = ["main"]
 
-_PR_SET_PDEATHSIG = 1
-
-
-def _die_with(parent: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the line above
-        os._exit(1)
-
 
 def main() -> None:
     """Serve jobs until the pipe closes: `python -m planarena.pipeline.worker FD PARENT`."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
-    _die_with(parent)
+    die_with(parent)
     # Ctrl-C reaches the whole process group: stopping is the parent's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(descriptor)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 SETTINGS = {
@@ -28,17 +30,16 @@ SETTINGS = {
 }
 
 
-def bench(out: Path | None, *options: str, **changes: Any) -> subprocess.CompletedProcess[str]:
+def command(out: Path | None, *options: str, jobs: int = 1, **changes: Any) -> list[str]:
     given = [f"--set={key}={value}" for key, value in (SETTINGS | changes).items()]
     where = ["--out", str(out)] if out else []
     code = "import sys; from planarena.cli import main; sys.exit(main(sys.argv[1:]))"
-    return subprocess.run(
-        [sys.executable, "-c", code, "bench", "algorithms", "--jobs", "1", *where, *options, *given],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return [sys.executable, "-c", code, "bench", "algorithms", "--jobs", str(jobs), *where, *options, *given]
+
+
+def bench(out: Path | None, *options: str, **changes: Any) -> subprocess.CompletedProcess[str]:
+    asked = command(out, *options, **changes)
+    return subprocess.run(asked, capture_output=True, text=True, timeout=600, check=False)
 
 
 def without_times(scores: dict[str, Any]) -> dict[str, Any]:
@@ -84,6 +85,30 @@ def test_a_study_goes_on_where_it_stopped_and_gives_the_same_scores(tmp_path: Pa
 
     with pytest.raises(UserError, match="another study"):
         run_study(StudyConfig(out=str(out)))
+
+
+@pytest.mark.slow
+def test_a_killed_study_leaves_no_process_behind_and_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    narrow: dict[str, Any] = {"regimes": "[gold]", "algorithms": "[grpo]", "seeds": 1}
+    process = subprocess.Popen(command(out, jobs=2, **narrow), stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 300
+    while not (out / "units/gold/grpo/0/training").is_dir():
+        assert process.poll() is None, "it ended before it was killed"
+        assert time.monotonic() < deadline, "it got nowhere"
+        time.sleep(0.01)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    process.wait()
+    _, left = psutil.wait_procs(workers, timeout=30)
+    assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
+    assert len(workers) >= 2
+    assert not (out / "scores.json").exists()
+
+    resumed, whole = bench(out, **narrow), bench(tmp_path / "whole", **narrow)
+    assert (resumed.returncode, whole.returncode) == (0, 0), resumed.stderr
+    scores = [json.loads((root / "scores.json").read_text()) for root in (out, tmp_path / "whole")]
+    assert without_times(scores[0]) == without_times(scores[1])
 
 
 @pytest.mark.full

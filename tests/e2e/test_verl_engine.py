@@ -14,9 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from planarena.trainers import get
@@ -267,6 +269,13 @@ def others(shared: dict[str, Any], start: Path, several: Several) -> Path:
         "data": {"mode": "episodes"},
         "rollout": {"max_response_length": 300, "max_turns": 3, "step_weight": 0.5, "temperature": 0.7},
     }
+    bench = {
+        "algorithm": "grpo",
+        "out": "bench",
+        "twin": True,
+        "steps": 2,
+        "validation": {"every": 2, "bench": "planarena-1", "bench_tasks": 8},
+    }
     curve = {
         "algorithm": "grpo",
         "out": "curve",
@@ -281,6 +290,7 @@ def others(shared: dict[str, Any], start: Path, several: Several) -> Path:
         [
             merged(merged(shared, plain), episodes),
             *(three_steps(shared, start, name) for name in OTHERS),
+            merged(merged(shared, plain), bench),
             merged(merged(shared, plain), curve),
         ],
     )
@@ -297,6 +307,15 @@ def test_the_policy_acts_with_real_tools(others: Path) -> None:
     assert any(line.get("rollout/tool_calls", 0.0) > 0 for line in told)
     assert any(line.get("rollout/observation_tokens", 0.0) > 0 for line in told)
     assert_same_curve(lines(others / "episodes-local"), told)
+
+
+@pytest.mark.verl
+def test_the_policy_is_validated_on_the_bench(others: Path) -> None:
+    told = lines(others / "bench")
+    for line in (told[0], told[-1]):
+        assert line["bench/length"] > 0
+        assert 0 <= line["bench/success"] <= 1
+    assert_same_curve(lines(others / "bench-local"), told)
 
 
 def _rise(out: Path) -> float:
@@ -377,6 +396,19 @@ def _family(ancestor: int) -> dict[int, str]:
     return {process: called[process] for process in found}
 
 
+def _listening(ancestor: int) -> set[str]:
+    """Return the addresses at which processes below one listen."""
+    places = set()
+    for number in _family(ancestor):
+        with suppress(psutil.Error):
+            found = psutil.Process(number).net_connections()
+            places |= {
+                one.laddr.ip.removeprefix("::ffff:") for one in found if one.status == psutil.CONN_LISTEN
+            }
+    assert places
+    return places
+
+
 def _await_step(process: subprocess.Popen[str], out: Path, step: int) -> None:
     deadline = time.monotonic() + 900
     while not (out / "checkpoints" / f"step_{step}" / "state.json").is_file():
@@ -395,6 +427,7 @@ def test_killed_runs_go_on_with_the_same_curve(
     out = tmp_path / "killed"
     process = command(settings)
     _await_step(process, out, 2)
+    assert _listening(process.pid) <= {"127.0.0.1", "::1"}
     worker = next(number for number, name in _family(process.pid).items() if "WorkerDict" in name)
     os.kill(worker, signal.SIGKILL)
     told = process.communicate()[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from dataclasses import replace
 from typing import Any
 
@@ -29,14 +30,40 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc]  # verl is untyped
 
 
 def start_gloo() -> None:
-    """Initialise torch.distributed before verl does: `cpu:gloo,cpu:gloo`, which it would ask for, is refused."""
+    """Initialise torch.distributed before verl does: `cpu:gloo,cpu:gloo`, which it would ask for, is refused.
+
+    Where the ranks meet on loopback, nothing listens on another interface.
+    """
     import torch.distributed
     from verl.utils.device import get_device_name
 
-    if get_device_name() == "cpu" and not torch.distributed.is_initialized():
-        torch.distributed.init_process_group(
-            "gloo",
-            rank=int(os.environ.get("RANK", "0")),
-            world_size=int(os.environ.get("WORLD_SIZE", "1")),
-            init_method=os.environ.get("DIST_INIT_METHOD"),
-        )
+    if get_device_name() != "cpu" or torch.distributed.is_initialized():
+        return
+    rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    method = os.environ.get("DIST_INIT_METHOD")
+    address, port = os.environ.get("MASTER_ADDR", ""), int(os.environ.get("MASTER_PORT", "0"))
+    if method or not port or not (address == "localhost" or address.startswith("127.")):
+        torch.distributed.init_process_group("gloo", rank=rank, world_size=size, init_method=method)
+        return
+    for _, interface in socket.if_nameindex():
+        if interface in ("lo", "lo0"):
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
+    torch.distributed.init_process_group(
+        "gloo", rank=rank, world_size=size, store=_loopback_store(address, port, rank, size)
+    )
+
+
+def _loopback_store(address: str, port: int, rank: int, size: int) -> Any:
+    """Return the ranks' store; by itself it would listen on all interfaces."""
+    from torch.distributed import TCPStore
+
+    if rank:
+        return TCPStore(address, port, size)
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind((address, port))
+    listening.listen()
+    # The first rank waits for the others when the group is made, not here. The store closes the descriptor.
+    return TCPStore(
+        address, port, size, is_master=True, master_listen_fd=listening.detach(), wait_for_workers=False
+    )

@@ -21,7 +21,17 @@ __all__ = ["RayHead", "expect_tokens", "import_ray"]
 
 # At this very address every part of Ray listens to this machine alone.
 _LOOPBACK = "127.0.0.1"
-_GUARD = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(int(sys.argv[1]), signal.SIGKILL)"
+# Ends what is left of Ray when its parent is gone, and removes the folder that it wrote to meanwhile.
+_GUARD = """
+import os, shutil, signal, sys, time
+sys.stdin.buffer.read()
+os.killpg(int(sys.argv[1]), signal.SIGKILL)
+for _ in range(60):
+    shutil.rmtree(sys.argv[2], ignore_errors=True)
+    time.sleep(0.5)
+    if not os.path.exists(sys.argv[2]):
+        break
+"""
 _START_SECONDS = 60.0
 _TOKENS = {"RAY_AUTH_MODE": "token"}
 
@@ -90,7 +100,7 @@ class RayHead:
                 start_new_session=True,
             )
         self._guard = subprocess.Popen(
-            [sys.executable, "-S", "-c", _GUARD, str(self._process.pid)],
+            [sys.executable, "-S", "-c", _GUARD, str(self._process.pid), str(self.temporary)],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )

@@ -155,9 +155,15 @@ def test_a_killed_build_takes_its_ray_with_it_and_the_local_runner_goes_on(refer
     head = head_of(process)
     await_chunks(tmp_path / "run", 3, process)
     parts = parts_of(head)
+    (folder,) = [part.partition("=")[2] for part in head.cmdline() if part.startswith("--temp-dir=")]
+    assert Path(folder).is_dir()
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert await_end_of(parts) == []
+    deadline = time.monotonic() + 60
+    while Path(folder).exists():
+        assert time.monotonic() < deadline, "its folder is still there"
+        time.sleep(0.1)
     finished = subprocess.run(
         [sys.executable, "-m", "planarena", "build", *options(tmp_path / "run"), "--json"],
         capture_output=True,

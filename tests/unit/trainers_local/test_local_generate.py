@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 
 from planarena.trainers.local.forward import plan_micro_batches, score_responses
-from planarena.trainers.local.generate import draw, generate
+from planarena.trainers.local.generate import Generated, draw, generate
 from planarena.trainers.local.model import Policy
 
 PROMPTS = [[7, 8, 9], [10, 11], [12, 13, 14, 15, 16, 17], [18]]
@@ -61,6 +62,39 @@ def test_draws_depend_on_the_seed_and_the_place_alone(make_policy: Callable[...,
     assert ids(PROMPTS[:2], rows=64) == whole[:2]
     assert ids(PROMPTS, rows=64, seed=6) != whole
     assert whole[0][0] != whole[0][1]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shapes"), [(1, [(1, 1), (1, 2), (1, 3), (1, 6)]), (12, [(2, 2), (2, 6)])]
+)
+def test_prompts_read_in_several_passes_give_what_one_pass_gives(
+    make_policy: Callable[..., Policy],
+    monkeypatch: pytest.MonkeyPatch,
+    tokens: int,
+    shapes: list[tuple[int, int]],
+) -> None:
+    policy = make_policy()
+
+    def roll() -> list[list[Generated]]:
+        return generate(policy, PROMPTS, repeats=3, limits=[10] * 4, temperature=1.0, seed=5)
+
+    whole = roll()
+    passes = []
+    forward = policy.forward
+
+    def counted(ids: torch.Tensor, *rest: Any, **wanted: Any) -> torch.Tensor:
+        passes.append(tuple(ids.shape))
+        return forward(ids, *rest, **wanted)
+
+    monkeypatch.setattr(policy, "forward", counted)
+    monkeypatch.setattr("planarena.trainers.local.generate._PREFILL_ON_CPU", tokens)
+    parts = roll()
+    assert passes[: len(shapes)] == shapes
+    for one, other in zip(whole, parts, strict=True):
+        assert [row.ids for row in one] == [row.ids for row in other]
+        for left, right in zip(one, other, strict=True):
+            # float32 through another order of additions.
+            assert left.logp == pytest.approx(right.logp, abs=2e-5)
 
 
 def test_finished_rows_leave_and_the_others_are_untouched(make_policy: Callable[..., Policy]) -> None:

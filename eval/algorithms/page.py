@@ -26,7 +26,8 @@ _REGIMES = {
     "gold": "The start is taught from correct demonstrations and stopped early; rewards compare with the gold action, as in "
     "the papers. The claim is that each algorithm raises its start. It carries no ranking.",
     "scarce": "Few demonstrations, most of them of one errand, are all the supervision there is. Practised tasks have an "
-    "environment and no gold: the reward is the goal predicate. The controls can use the demonstrations alone.",
+    "environment and no gold: the reward is the goal predicate. They are those of a pool on which the start, in several "
+    "tries, both succeeds and fails. The controls can use the demonstrations alone.",
     "repair": "An able model (the row able) is taught further from demonstrations of which most of several calls are faulty: "
     "they stop early or leave a call out. That is the start; audited gold of a few tasks is practised. This regime is made so that there is something to repair, and is said to be.",
 }

@@ -34,7 +34,9 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         test: Held-out tasks of seen compositions, and as many of unseen ones.
         demonstrations: Tasks with demonstrations that the start of `gold` and of `repair` is taught from.
         scarce_demonstrations: Those of `scarce`: three of four are of one errand, parts of the tasks to come, one of two.
-        tasks: Tasks that are practised, the same in every regime; passed over several times.
+        tasks: Tasks that are practised, the same of every method; passed over several times.
+        pool: Tasks that the start of `scarce` tries; it practises those of them that it now solves and now does not.
+        pool_tries: Rollouts of each.
         start_steps: Supervised steps of each start by regime; those of `repair` are clean, its faulty ones follow.
         start_rows: Rows of one such step.
         start_rate: Their learning rate.
@@ -69,8 +71,10 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     demonstrations: int = 1200
     scarce_demonstrations: int = 900
     tasks: int = 32
+    pool: int = 160
+    pool_tries: int = 8
     start_steps: dict[str, int] = msgspec.field(
-        default_factory=lambda: {"gold": 500, "scarce": 500, "repair": 800}
+        default_factory=lambda: {"gold": 500, "scarce": 1100, "repair": 800}
     )
     start_rows: int = 16
     start_rate: float = 1e-3
@@ -94,7 +98,7 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     )
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "jobs", "test", "tasks", "batches", "prompts", "updates"):
+        for name in ("seeds", "jobs", "test", "tasks", "pool", "pool_tries", "batches", "prompts", "updates"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{getattr(self, name)} is out of range", where=name, fix="give 1 or more")
         for regime in self.regimes:
@@ -126,6 +130,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "demonstrations": 6000,
         "scarce_demonstrations": 1800,
         "tasks": 256,
+        "pool": 1280,
         "start_steps": {"gold": 2000, "scarce": 1200, "repair": 3000},
         "start_rows": 32,
         "fault_steps": 160,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -19,7 +20,7 @@ from planarena.eval.algorithms.data import (
 from planarena.eval.algorithms.plan import StudyConfig
 from planarena.eval.algorithms.writing import write_tasks
 
-__all__ = ["SETS", "TEST_SETS", "make_base", "prepare"]
+__all__ = ["SETS", "TEST_SETS", "choose_mixed", "draw_sets", "make_base", "prepare"]
 
 TEST_SETS = ("seen", "unseen")
 # Set -> what it is; the numbers of houses keep the initial states of all sets apart.
@@ -27,7 +28,9 @@ SETS = {
     "clean": "demonstrations for the start of the regime gold, and part of the ceiling's",
     "parts": "demonstrations for the start of the regime scarce: tasks of one errand, some of two",
     "faulty": "the same tasks as `clean`, most demonstrations stopping early or leaving a call out",
-    "tasks": "the tasks that are practised in every regime",
+    "tasks": "the tasks that are practised in the regimes gold and repair",
+    "pool": "tasks of which the regime scarce practises those that its start now solves and now does not",
+    "mixed": "those tasks, chosen when the start is there",
     "all": "the tasks of `clean`, `parts` and `tasks` with their gold, for the ceiling",
     "seen": "held-out tasks of compositions that training has",
     "unseen": "held-out tasks of compositions that no training set has",
@@ -50,6 +53,53 @@ def prepare(config: StudyConfig) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.json.decode(stored.read_bytes())
         return found
     seed = config.seed
+    sets = draw_sets(config)
+    clean, parts, practised, pool, seen, unseen = (
+        sets[name] for name in ("clean", "parts", "tasks", "pool", "seen", "unseen")
+    )
+    overlap = _prove(
+        seed,
+        {"clean": clean, "parts": parts, "tasks": practised, "pool": pool},
+        {"seen": seen, "unseen": unseen},
+    )
+    rng = Random(f"faults/{seed}")
+    spoiled = {
+        number: spoil(task, rng) if rng.random() < config.fault_share else task.groups
+        for number, task in enumerate(clean)
+    }
+    data = root / "data"
+    write_tasks(data / "clean", clean, seed=seed, split="train")
+    write_tasks(data / "parts", parts, seed=seed, split="train")
+    write_tasks(data / "faulty", clean, seed=seed, split="train", said=lambda number, _: spoiled[number])
+    write_tasks(data / "tasks", practised, seed=seed, split="train")
+    write_tasks(data / "pool", pool, seed=seed, split="train")
+    write_tasks(data / "all", [*clean, *parts, *practised], seed=seed, split="train")
+    write_tasks(data / "seen", seen, seed=seed, split="test")
+    write_tasks(data / "unseen", unseen, seed=seed, split="test")
+    make_base(config)
+    found = {
+        "sizes": {
+            "clean": len(clean),
+            "parts": len(parts),
+            "faulty": sum(spoiled[number] != task.groups for number, task in enumerate(clean)),
+            "tasks": len(practised),
+            "pool": len(pool),
+            "seen": len(seen),
+            "unseen": len(unseen),
+        },
+        "overlap": overlap,
+        "compositions": {
+            "practised": len({task.kinds for task in practised}),
+            "unseen": len({task.kinds for task in unseen}),
+        },
+    }
+    stored.write_bytes(msgspec.json.encode(found))
+    return found
+
+
+def draw_sets(config: StudyConfig) -> dict[str, list[StudyTask]]:
+    """Draw every set of tasks; the same ones for the same configuration."""
+    seed = config.seed
     clean = draw_tasks(config.demonstrations, seed=seed, first_house=0)
     taken = frozenset(task.query for task in clean)
     parts = draw_tasks(
@@ -68,40 +118,33 @@ def prepare(config: StudyConfig) -> dict[str, Any]:
         unseen=True,
         without=taken | {task.query for task in seen},
     )
-    overlap = _prove(
-        seed, {"clean": clean, "parts": parts, "tasks": practised}, {"seen": seen, "unseen": unseen}
-    )
-    rng = Random(f"faults/{seed}")
-    spoiled = {
-        number: spoil(task, rng) if rng.random() < config.fault_share else task.groups
-        for number, task in enumerate(clean)
-    }
-    data = root / "data"
-    write_tasks(data / "clean", clean, seed=seed, split="train")
-    write_tasks(data / "parts", parts, seed=seed, split="train")
-    write_tasks(data / "faulty", clean, seed=seed, split="train", said=lambda number, _: spoiled[number])
-    write_tasks(data / "tasks", practised, seed=seed, split="train")
-    write_tasks(data / "all", [*clean, *parts, *practised], seed=seed, split="train")
-    write_tasks(data / "seen", seen, seed=seed, split="test")
-    write_tasks(data / "unseen", unseen, seed=seed, split="test")
-    make_base(config)
-    found = {
-        "sizes": {
-            "clean": len(clean),
-            "parts": len(parts),
-            "faulty": sum(spoiled[number] != task.groups for number, task in enumerate(clean)),
-            "tasks": len(practised),
-            "seen": len(seen),
-            "unseen": len(unseen),
-        },
-        "overlap": overlap,
-        "compositions": {
-            "practised": len({task.kinds for task in practised}),
-            "unseen": len({task.kinds for task in unseen}),
-        },
-    }
-    stored.write_bytes(msgspec.json.encode(found))
-    return found
+    held_out = frozenset(task.query for task in (*seen, *unseen))
+    pool = draw_tasks(config.pool, seed=seed, first_house=5 * _HOUSES, without=taken | held_out)
+    return {"clean": clean, "parts": parts, "tasks": practised, "pool": pool, "seen": seen, "unseen": unseen}
+
+
+def choose_mixed(config: StudyConfig, wins: dict[str, int], tries: int) -> dict[str, int]:
+    """Write the set `mixed`: tasks of the pool that the start of `scarce` now solves and now does not.
+
+    Where all tries of a task end alike its rollouts have no advantage. Those nearest to one success in two come first;
+    where there are too few, all that are mixed are taken, and where there are none, the pool's first tasks.
+
+    Args:
+        config: The study.
+        wins: Successes by request.
+        tries: Of each.
+
+    Returns:
+        How many tasks were tried, how many are mixed, and how many are practised.
+    """
+    pool = draw_sets(config)["pool"]
+    mixed = [task for task in pool if 0 < wins[task.query] < tries]
+    chosen = sorted(mixed, key=lambda task: abs(2 * wins[task.query] - tries))[: config.tasks]
+    chosen = chosen or pool[: config.tasks]
+    folder = Path(config.out) / "data" / "mixed"
+    shutil.rmtree(folder, ignore_errors=True)  # of a unit that was killed after writing it
+    write_tasks(folder, chosen, seed=config.seed, split="train")
+    return {"pool": len(pool), "mixed": len(mixed), "practised": len(chosen)}
 
 
 def _prove(

@@ -12,7 +12,7 @@ import msgspec
 
 from planarena.bench import Task, load_tasks, play, summarise
 from planarena.eval.algorithms.plan import StudyConfig, Unit
-from planarena.eval.algorithms.setting import TEST_SETS
+from planarena.eval.algorithms.setting import TEST_SETS, choose_mixed
 from planarena.rows import RowOptions
 from planarena.trainers.config import (
     CheckpointConfig,
@@ -148,7 +148,7 @@ def _practice(config: StudyConfig, unit: Unit) -> TrainConfig:
         model=ModelConfig(path=_from(config, unit), device=config.device),
         data=data_config(
             config,
-            "tasks",
+            "mixed" if episodes else "tasks",
             mode="episodes" if episodes else "steps",
             experts="parts" if episodes else "",
             plan=plan,
@@ -220,6 +220,8 @@ def do_unit(config: StudyConfig, unit: Unit) -> dict[str, Any]:
         "parameters": trained.info.get("parameters"),
         "counts": trained.info.get("counts"),
     }
+    if unit.kind == "start" and unit.regime == "scarce":
+        found["practised"] = _choose_practised(config, model)
     found["seconds"] = {
         "training": round(trained_seconds, 2),
         "all": round(time.process_time() - spent, 2),
@@ -230,6 +232,21 @@ def do_unit(config: StudyConfig, unit: Unit) -> dict[str, Any]:
         shutil.rmtree(Path(training.out) / "checkpoints", ignore_errors=True)
         shutil.rmtree(model, ignore_errors=True)
     return found
+
+
+def _choose_practised(config: StudyConfig, model: Path) -> dict[str, int]:
+    """Let the start of `scarce` try the pool, and write down which tasks are worth practising."""
+    from planarena.trainers.local.chat_policy import ChatPolicy
+    from planarena.trainers.local.model import choose_device, load_policy
+
+    loaded = load_policy(model, ModelConfig(path=str(model)), choose_device(config.device), train=False)
+    policy = ChatPolicy(loaded, _FORMAT, limit=_REPLY, temperature=config.temperature, seed=config.seed)
+    wins: dict[str, int] = {}
+    tasks = _tasks(str(Path(config.out) / "data" / "pool"), "train")
+    for episode in play(policy, tasks, samples=config.pool_tries, most_turns=_TURNS):
+        request = episode.task.row.turns[0]
+        wins[request] = wins.get(request, 0) + int(episode.success)
+    return choose_mixed(config, wins, config.pool_tries)
 
 
 def evaluate(config: StudyConfig, model: Path, *, seed: int) -> dict[str, Any]:
@@ -243,7 +260,9 @@ def evaluate(config: StudyConfig, model: Path, *, seed: int) -> dict[str, Any]:
         policy = ChatPolicy(loaded, _FORMAT, limit=_REPLY, temperature=temperature, seed=seed + 1)
         found[manner] = {}
         for name in TEST_SETS:
-            episodes = list(play(policy, _tasks(str(Path(config.out) / "data" / name)), most_turns=_TURNS))
+            episodes = list(
+                play(policy, _tasks(str(Path(config.out) / "data" / name), "test"), most_turns=_TURNS)
+            )
             found[manner][name] = {
                 "success": [int(one.success) for one in episodes],
                 "goal": [int(one.goal) for one in episodes],
@@ -255,9 +274,9 @@ def evaluate(config: StudyConfig, model: Path, *, seed: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _tasks(path: str) -> list[Task]:
+def _tasks(path: str, split: str) -> list[Task]:
     options = RowOptions(format=_FORMAT, template=_TEMPLATE, plan="none")
-    return load_tasks(path, options, splits=("test",))
+    return load_tasks(path, options, splits=(split,))
 
 
 def _curve(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:

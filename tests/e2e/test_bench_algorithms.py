@@ -17,6 +17,8 @@ SETTINGS = {
     "demonstrations": 24,
     "scarce_demonstrations": 12,
     "tasks": 6,
+    "pool": 8,
+    "pool_tries": 2,
     "start_steps": "{gold: 3, scarce: 3, repair: 3}",
     "fault_steps": 2,
     "ceiling_steps": 3,

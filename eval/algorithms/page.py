@@ -71,11 +71,22 @@ def _plain_words(scores: dict[str, Any]) -> str:
         f"{sizes['seen'] + sizes['unseen']} held-out tasks: {sizes['seen']} of compositions that training has and "
         f"{sizes['unseen']} of compositions that it has not. Requests, initial states and compositions shared with training: "
         f"{sum(overlap.values())} (each counted, and refused if not 0).",
+        *_practised(sets),
         "Success is the goal predicate of an episode in the environment, not a reward. An interval that holds 0 carries no "
         "claim, and neither does a table in which intervals overlap carry a ranking.",
         f"Model: {config['model']}; {scores['cpu_seconds'] / 60:.1f} minutes of CPU time in all, evaluation included.",
     ]
     return "".join(f"<p>{text(line)}</p>" for line in lines)
+
+
+def _practised(sets: dict[str, Any]) -> list[str]:
+    found = sets.get("practised")
+    if not found:
+        return []
+    return [
+        f"In the regime scarce the start now solved and now did not {found['mixed']} of {found['pool']} tasks; "
+        f"{found['practised']} are practised."
+    ]
 
 
 def _table(table: Table) -> str:

@@ -89,7 +89,7 @@ def gather(config: StudyConfig, units: Sequence[Unit], sets: dict[str, Any]) -> 
         "format_version": FORMAT_VERSION,
         "kind": "study",
         "config": msgspec.to_builtins(config),
-        "sets": sets,
+        "sets": {**sets, **_practised(results)},
         "seconds": {name: found["seconds"] for name, found in results.items()},
         "cpu_seconds": round(sum(found["seconds"]["all"] for found in results.values()), 1),
         "regimes": {},
@@ -119,6 +119,12 @@ def gather(config: StudyConfig, units: Sequence[Unit], sets: dict[str, Any]) -> 
     else:
         scores["findings"] = _findings(scores["regimes"])
     return scores
+
+
+def _practised(results: dict[str, Any]) -> dict[str, Any]:
+    """Return how the tasks of the regime scarce were chosen, where it is part of the study."""
+    found = results.get("scarce/start", {}).get("practised")
+    return {"practised": found} if found else {}
 
 
 def _regime(

@@ -64,6 +64,8 @@ def test_a_study_goes_on_where_it_stopped_and_gives_the_same_scores(tmp_path: Pa
     rows = before["regimes"]["scarce"]["rows"]
     assert list(rows) == ["start", "sft-steps", "sft-compute", "grpo", "chord-phi", "ceiling"]
     assert set(before["sets"]["overlap"].values()) == {0}
+    assert before["sets"]["practised"]["pool"] == 8
+    assert 1 <= before["sets"]["practised"]["practised"] <= 6
     assert {one["verdict"] for one in before["findings"]} <= {"seen", "not seen", "cannot be told"}
     page = (out / "report.html").read_text()
     assert "<svg" in page

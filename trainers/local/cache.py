@@ -55,7 +55,7 @@ def _growing_layer() -> Any:
             super().__init__()
             self.is_initialized = True
             self.dtype, self.device = layers[0].keys.dtype, layers[0].keys.device
-            self.used = max(layer.keys.shape[2] for layer in layers)
+            self.used: int = max(layer.keys.shape[2] for layer in layers)
             self.room = min(room, _GROWTH)
             self.key_buffer = self._filled([layer.keys for layer in layers], member_B)
             self.value_buffer = self._filled([layer.values for layer in layers], member_B)

@@ -55,7 +55,7 @@ def start_gloo() -> None:
 
 def _loopback_store(address: str, port: int, rank: int, size: int) -> Any:
     """Return the ranks' store; by itself it would listen on all interfaces."""
-    from torch.distributed import TCPStore
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     if rank:
         return TCPStore(address, port, size)

@@ -228,7 +228,11 @@ def _findings(regimes: dict[str, Any]) -> list[dict[str, Any]]:
                 continue
             if "rise" in row:
                 found.append(
-                    _finding(f"{regime}: the reward of {method} rises over repeated tasks", row["rise"])
+                    _finding(
+                        f"{regime}: the reward of {method} rises over repeated tasks",
+                        row["rise"],
+                        unit="reward",
+                    )
                 )
             change = row["greedy"]["from start"]
             if regime == "repair":
@@ -244,12 +248,14 @@ def _findings(regimes: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _finding(words: str, measured: dict[str, float], least: float = 0.0) -> dict[str, Any]:
+def _finding(
+    words: str, measured: dict[str, float], least: float = 0.0, unit: str = "success"
+) -> dict[str, Any]:
     """Return a verdict: seen where the interval excludes 0 and the value reaches `least`, not seen where it ends below."""
     seen = measured["low"] > 0 and measured["value"] >= least
     verdict = "seen" if seen else "not seen" if measured["high"] < least else "cannot be told"
     kept = {name: measured[name] for name in ("value", "low", "high")}
-    return {"claim": words, "verdict": verdict, **kept}
+    return {"claim": words, "verdict": verdict, "unit": unit, **kept}
 
 
 def _ablation(name: str, sides: dict[str, _Side]) -> dict[str, Any]:

@@ -20,11 +20,12 @@ __all__ = ["Progress", "estimate", "run_study"]
 
 Progress = Callable[[int, int, str, float | None], None]
 
-# [measured] CPU seconds of one core of a server for a model of 0.7 million parameters: a supervised row of 110 tokens,
-# a rollout of 25 tokens with its update (members of a group share their prompt's passes), a reply in an evaluation.
-_SECONDS_PER_ROW = 0.0125
-_SECONDS_PER_ROLLOUT = 0.013
-_SECONDS_PER_REPLY = 0.0065
+# [measured] CPU seconds of each of two processes on two cores of a server, which share its memory, for a model of 0.7
+# million parameters: a supervised row of 110 tokens, a rollout of 25 tokens with its update (members of a group share
+# their prompt's passes), a reply in an evaluation.
+_SECONDS_PER_ROW = 0.0165
+_SECONDS_PER_ROLLOUT = 0.018
+_SECONDS_PER_REPLY = 0.0092
 
 
 def run_study(config: StudyConfig, tell: Progress | None = None) -> dict[str, Any]:
@@ -186,6 +187,8 @@ def _cost(config: StudyConfig, unit: Unit) -> float:
     elif unit.kind == "train" and unit.method != "sft-steps":
         decisions = config.batches * config.prompts * config.group * (3 if unit.regime == "scarce" else 1)
         return size * (decisions * _SECONDS_PER_ROLLOUT + playing)
+    if unit.kind == "start" and unit.regime == "scarce":
+        playing += config.pool * config.pool_tries * 2.5 * _SECONDS_PER_REPLY
     return size * (rows * _SECONDS_PER_ROW + playing)
 
 

@@ -29,6 +29,13 @@ def _points(value: dict[str, float] | None) -> str:
     return f"{100 * value['value']:+.1f} ({100 * value['low']:+.1f} to {100 * value['high']:+.1f})"
 
 
+def _finding(found: dict[str, Any]) -> str:
+    """Return points of success, or a difference of rewards as it is: each reward has a scale of its own."""
+    if found["unit"] == "success":
+        return _points(found)
+    return f"{found['value']:+.3f} ({found['low']:+.3f} to {found['high']:+.3f}) of reward"
+
+
 def study_tables(scores: dict[str, Any]) -> list[Table]:
     """Return every table of a study; start and ceiling stand in each table of success."""
     tables: list[Table] = []
@@ -47,8 +54,8 @@ def study_tables(scores: dict[str, Any]) -> list[Table]:
                 "What was expected, and what is seen",
                 "Seen: the interval lies above 0 and the value reaches what was expected. Not seen: the whole interval lies "
                 "below what was expected. Cannot be told: neither.",
-                ["Expectation", "Points (95 %)", "Verdict"],
-                [[one["claim"], _points(one), one["verdict"]] for one in scores["findings"]],
+                ["Expectation", "Difference (95 %)", "Verdict"],
+                [[one["claim"], _finding(one), one["verdict"]] for one in scores["findings"]],
             )
         )
     if "ablation" in scores:

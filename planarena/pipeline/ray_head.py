@@ -25,7 +25,10 @@ _LOOPBACK = "127.0.0.1"
 _GUARD = """
 import os, shutil, signal, sys, time
 sys.stdin.buffer.read()
-os.killpg(int(sys.argv[1]), signal.SIGKILL)
+try:
+    os.killpg(int(sys.argv[1]), signal.SIGKILL)
+except ProcessLookupError:
+    pass
 for _ in range(60):
     shutil.rmtree(sys.argv[2], ignore_errors=True)
     time.sleep(0.5)

@@ -129,7 +129,16 @@ def test_every_ablation_has_signs_of_its_own_variants() -> None:
 def test_words_from_outside_cannot_leave_a_cell() -> None:
     scores = {
         "regimes": {},
-        "findings": [{"claim": "a | b\n| c", "value": 0.1, "low": 0.0, "high": 0.2, "verdict": "seen"}],
+        "findings": [
+            {
+                "claim": "a | b\n| c",
+                "value": 0.1,
+                "low": 0.0,
+                "high": 0.2,
+                "verdict": "seen",
+                "unit": "success",
+            }
+        ],
     }
     line = next(line for line in markdown_tables(scores).splitlines() if "+10.0" in line)
     assert line == "| a \\| b \\| c | +10.0 (+0.0 to +20.0) | seen |"

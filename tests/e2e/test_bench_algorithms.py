@@ -159,6 +159,6 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(tmp_path: Path) ->
     assert found.exit_code == 0, found.output
     plan = json.loads(found.stdout)
     assert plan["counts"] == {"start": 4, "ceiling": 1, "train": 72}
-    # Two cores, an hour: with a margin for machines that are slower than the one that was measured.
-    assert plan["cpu_minutes"] < 90
+    # Two cores, an hour. The estimate is that of the run that was measured: 104 minutes of CPU time, 54 by the clock.
+    assert 90 < plan["cpu_minutes"] < 120
     assert not (tmp_path / "none").exists()

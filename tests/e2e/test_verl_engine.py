@@ -39,6 +39,7 @@ MICRO: dict[str, Any] = {
     "checkpoint": {"every": 0},
     "model": {"device": "cpu"},
 }
+TINY: dict[str, Any] = {"hidden": 48, "layers": 1, "heads": 2, "intermediate": 64, "vocabulary": 600}
 OWN: dict[str, dict[str, Any]] = {
     "sft-rl": {"options": {"sft_steps": 1}},
     "sasr": {"options": {"warmup_steps": 1}},
@@ -124,9 +125,8 @@ def shared(root: Path) -> dict[str, Any]:
 def start(
     shared: dict[str, Any], command: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A small model that keeps the format now and then: equal rewards would leave nothing to learn or to compare."""
+    """A small model that is right now and then: equal rewards would leave nothing to learn or to compare."""
     out = tmp_path_factory.mktemp("start") / "run"
-    tiny = {"hidden": 48, "layers": 1, "heads": 2, "intermediate": 64, "vocabulary": 600, "warm_start": 200}
     settings = {
         "engine": "local",
         "algorithm": "grpo",
@@ -134,7 +134,7 @@ def start(
         "out": str(out),
         "rollout": {"batch_size": 1, "group_size": 2},
         "validation": {"every": 0},
-        "model": {"path": "tiny", "tiny": tiny},
+        "model": {"path": "tiny", "tiny": {**TINY, "warm_start": 240, "warm_start_rate": 1e-2}},
     }
     finish(command(merged(shared, settings)))
     return out / "start"
@@ -327,15 +327,14 @@ def _rise(out: Path) -> float:
 
 @pytest.mark.verl
 def test_the_reward_of_grpo_rises(others: Path) -> None:
-    # Eight prompts again and again: steps scatter by 0.2, means of ten by 0.07. The local engine rises by 0.54.
-    assert _rise(others / "curve") > 0.25
+    # Eight prompts again and again: steps scatter by 0.4, means of ten by 0.13. The local engine rises by 1.06.
+    assert _rise(others / "curve") > 0.5
 
 
 @pytest.mark.verl
 def test_the_reward_of_dupo_rises(
     shared: dict[str, Any], command: Callable[..., Any], tmp_path: Path
 ) -> None:
-    tiny = {"hidden": 48, "layers": 1, "heads": 2, "intermediate": 64, "vocabulary": 600}
     settings = {
         "algorithm": "dupo",
         "out": str(tmp_path / "run"),
@@ -345,7 +344,7 @@ def test_the_reward_of_dupo_rises(
         "update": {"learning_rate": 3e-3, "updates_per_batch": 1, "expert_batch_size": 8},
         "validation": {"every": 0},
         # Its reward pays nothing outside the format, so the start has to keep it now and then.
-        "model": {"path": "tiny", "tiny": {**tiny, "warm_start": 120, "warm_start_rate": 1e-2}},
+        "model": {"path": "tiny", "tiny": {**TINY, "warm_start": 120, "warm_start_rate": 1e-2}},
     }
     finish(command(merged(shared, settings)))
     # Steps scatter by 0.1, means of ten by 0.04. The local engine rises by 0.41.

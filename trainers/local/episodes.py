@@ -21,7 +21,7 @@ from planarena.trainers.local.rollout import Rollouts, anchor_number
 from planarena.trainers.local.score import Scorer
 from planarena.trainers.update import Expert, Sample, token_type_codes
 
-__all__ = ["Acting", "act_out", "gold_sample", "result", "sample_episodes"]
+__all__ = ["Acting", "act_out", "gold_sample", "result", "sample_episodes", "turn_seed"]
 
 # A model that calls a hundred tools in one turn is not to fill the context with their results.
 _MOST_CALLS = 16
@@ -35,6 +35,7 @@ class Acting:
     row: EpisodeRow
     opened: Opened
     group: int
+    member: int = 0
     ids: list[int] = field(default_factory=list)
     mask: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
@@ -95,8 +96,9 @@ def sample_episodes(
         assert isinstance(prompt.row, EpisodeRow)
         assert prompt.row.environment is not None
         shown = demonstrations and prompt.demonstration is not None and repeats > 1
-        for _ in range(repeats - 1 if shown else repeats):
-            acting.append(Acting(prompt, prompt.row, open_environment(prompt.row.environment), group))
+        for member in range(repeats - 1 if shown else repeats):
+            opened = open_environment(prompt.row.environment)
+            acting.append(Acting(prompt, prompt.row, opened, group, member))
     for number in range(config.max_turns):
         open_rows = [one for one in acting if not one.finished]
         if not open_rows:
@@ -115,6 +117,11 @@ def sample_episodes(
                 )
     found.samples.sort(key=lambda sample: sample.group)
     return found
+
+
+def turn_seed(seed: int, number: int) -> int:
+    """Return the seed of a batch's decisions of one turn, from 0; a group's own is 1,000,003 times that plus its number."""
+    return seed * 1_009 + number if number else seed
 
 
 def _take_turn(
@@ -146,12 +153,16 @@ def _take_turn(
         )
         rolled = [one for group in grouped for one in group]
     else:
+        # By group and place in it: what an episode draws does not depend on which others are still open.
+        own = turn_seed(seed, number) * 1_000_003
         single = generate(
             policy,
             [[*one.prompt.ids, *one.ids] for one in rows],
             limits=[max(limit - len(one.ids), 1) for one in rows],
             temperature=temperature,
-            seed=seed * 1_009 + number,
+            seed=seed,
+            seeds=[own + one.group for one in rows],
+            members=[one.member for one in rows],
             entropy=scorer.needs.entropy,
         )
         rolled = [group[0] for group in single]

@@ -106,6 +106,7 @@ def generate(
     rows: int = 512,
     ends: Sequence[int] | None = None,
     seeds: Sequence[int] | None = None,
+    members: Sequence[int] | None = None,
 ) -> list[list[Generated]]:
     """Sample `repeats` continuations of each prompt.
 
@@ -122,6 +123,7 @@ def generate(
         rows: Most rows decoded at once.
         ends: Ids that end a continuation; None takes the tokenizer's.
         seeds: P seeds of the draws, one a prompt; `seed` and the place are then not read.
+        members: P places in a group, from 0: a prompt's first continuation draws what that row of a group would.
 
     Returns:
         P lists of K continuations.
@@ -137,7 +139,8 @@ def generate(
         uniforms = torch.zeros((len(chunk), repeats, max(longest)))
         for place, (index, limit) in enumerate(zip(chunk, longest, strict=True)):
             own = seed * 1_000_003 + index if seeds is None else seeds[index]
-            uniforms[place, :, :limit] = draws(own, repeats, limit)
+            first = 0 if members is None else members[index]
+            uniforms[place, :, :limit] = draws(own, first + repeats, limit)[first:]
         rolled = decode(
             policy,
             [prompts[index] for index in chunk],

@@ -16,7 +16,7 @@ import msgspec
 from planarena.rows import EpisodeRow, open_environment
 from planarena.trainers.config import RolloutConfig
 from planarena.trainers.local.data import Prompt
-from planarena.trainers.local.episodes import Acting, act_out, gold_sample, result
+from planarena.trainers.local.episodes import Acting, act_out, gold_sample, result, turn_seed
 from planarena.trainers.local.rollout import Rollouts
 from planarena.trainers.local.score import Scorer, open_judges
 from planarena.trainers.types import Needs
@@ -100,7 +100,7 @@ async def act(loop: Any, wanted: dict[str, Any], prompt: list[int]) -> Any:
     one = Acting(Prompt(row, prompt, []), row, opened, int(task["group"]))
     limit = int(config.max_response_length or 1)
     for number in range(config.max_turns):
-        seed = int(wanted["seed"]) if number == 0 else int(wanted["seed"]) * 1_009 + number
+        seed = turn_seed(int(wanted["seed"]), number)
         one.begin_turn()
         generated = await loop.sample([*prompt, *one.ids], limit=max(limit - len(one.ids), 1), seed=seed)
         # Tools may take their time; other episodes of this worker go on meanwhile.

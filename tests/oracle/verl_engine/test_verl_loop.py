@@ -48,16 +48,16 @@ def _config(root: Path, **changes: Any) -> TrainConfig:
 
 @pytest.fixture(scope="module")
 def begun(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small model that sometimes keeps the format: equal rewards would leave nothing to compare."""
+    """A small model that is right now and then: equal rewards would leave nothing to compare."""
     out = tmp_path_factory.mktemp("begun") / "run"
-    tiny = {"hidden": 48, "layers": 1, "heads": 2, "intermediate": 64, "vocabulary": 600, "warm_start": 120}
+    tiny = {"hidden": 48, "layers": 1, "heads": 2, "intermediate": 64, "vocabulary": 600}
     config = _config(
         root,
         algorithm="grpo",
         out=str(out),
         steps=1,
         rollout={"batch_size": 1, "group_size": 2},
-        model={"path": "tiny", "tiny": tiny},
+        model={"path": "tiny", "tiny": {**tiny, "warm_start": 240, "warm_start_rate": 1e-2}},
         validation={"every": 0},
     )
     train(config)

@@ -178,3 +178,17 @@ def test_a_seed_of_a_prompts_own_does_not_depend_on_its_place(make_policy: Calla
     assert ids(PROMPTS[::-1], [8, 7, 6, 5]) == whole[::-1]
     assert [ids([prompt], [seed])[0] for prompt, seed in zip(PROMPTS, [5, 6, 7, 8], strict=True)] == whole
     assert ids(PROMPTS, [1, 2, 3, 4]) != whole
+
+
+def test_a_member_of_a_group_draws_the_same_alone(make_policy: Callable[..., Policy]) -> None:
+    """What an episode draws in its second turn must not depend on which others have ended."""
+    policy = make_policy()
+    wanted: dict[str, Any] = {"temperature": 1.0, "seed": 0}
+    (group,) = generate(policy, [PROMPTS[0]], repeats=4, limits=[9], seeds=[5], **wanted)
+    assert len({tuple(one.ids) for one in group}) > 1
+    for members in ([2], [3, 1]):
+        count = len(members)
+        alone = generate(
+            policy, [PROMPTS[0]] * count, limits=[9] * count, seeds=[5] * count, members=members, **wanted
+        )
+        assert [one.ids for (one,) in alone] == [group[member].ids for member in members]

@@ -365,6 +365,26 @@ def test_algorithms_with_a_reference_train_on_verl(
     assert_same_curve(lines(folder / "kl-local"), lines(folder / "kl"))
 
 
+@pytest.mark.verl
+def test_adapters_train_on_verl(shared: dict[str, Any], start: Path, several: Several) -> None:
+    adapters = {
+        "out": "adapters",
+        "model": {"lora": {"rank": 4}},
+        "options": {"kl_coef": 0.1},
+        "update": {"learning_rate": 5e-3},
+    }
+    folder = several("adapters", [merged(three_steps(shared, start, "grpo"), adapters)])
+    left, right = lines(folder / "adapters-local"), lines(folder / "adapters")
+    assert any(line["update/gradient_norm"] > 1e-2 for line in left[1:])
+    assert_same_curve(left, right)
+    names = [
+        {path.name for path in (folder / run / "checkpoints" / "step_3").iterdir()}
+        for run in ("adapters-local", "adapters")
+    ]
+    assert "adapter_model.safetensors" in names[1]
+    assert names[1] - names[0] == {"verl"}
+
+
 @pytest.fixture(scope="module")
 def whole(
     shared: dict[str, Any], start: Path, command: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory

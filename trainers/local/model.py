@@ -17,15 +17,22 @@ from planarena.trainers.config import LoraConfig, ModelConfig, TinyConfig
 from planarena.trainers.local.tokenizer import ChatTokenizer
 
 __all__ = [
+    "ADAPTER_CONFIG",
     "Policy",
     "add_lora",
+    "base_path",
     "choose_device",
     "choose_threads",
+    "holds_adapters",
     "load_chat",
     "load_policy",
+    "lora_model",
     "make_tiny",
     "quiet_transformers",
 ]
+
+# By which a folder of peft is known.
+ADAPTER_CONFIG = "adapter_config.json"
 
 
 class Policy:
@@ -215,7 +222,7 @@ def load_chat(path: str | Path) -> ChatTokenizer:
     where = str(path)
     if folder.is_dir():
         names = {entry.name for entry in folder.iterdir()}
-        if "config.json" not in names and "adapter_config.json" not in names:
+        if "config.json" not in names and ADAPTER_CONFIG not in names:
             raise UserError(
                 "holds no model (config.json is missing)",
                 where=where,
@@ -243,21 +250,32 @@ def load_policy(path: str | Path, config: ModelConfig, device: torch.device, *, 
         UserError: No such folder, no model, or no tokenizer in it.
     """
     chat = load_chat(path)
-    folder, where = Path(path), str(path)
+    where = str(path)
     half = config.dtype == "bfloat16"
     # Under LoRA the frozen base costs memory alone, so it is kept in half precision.
-    dtype = (
-        torch.bfloat16
-        if half and (config.lora or (folder / "adapter_config.json").is_file())
-        else torch.float32
-    )
+    dtype = torch.bfloat16 if half and (config.lora or holds_adapters(where)) else torch.float32
     model = _load_model(where, dtype)
-    if (folder / "adapter_config.json").is_file():
+    if holds_adapters(where):
         from peft import PeftModel
 
         base = model
         model = PeftModel.from_pretrained(base, where, is_trainable=train)
     return Policy(model.to(device), chat, bfloat16=half)
+
+
+def holds_adapters(path: str | Path) -> bool:
+    """Say whether a folder holds adapters of peft, not a model."""
+    return (Path(path) / ADAPTER_CONFIG).is_file()
+
+
+def base_path(path: str | Path) -> str:
+    """Return the model that a folder's adapters belong to; the path itself where it holds none."""
+    if not holds_adapters(path):
+        return str(path)
+    import msgspec
+
+    known = msgspec.json.decode((Path(path) / ADAPTER_CONFIG).read_bytes())
+    return str(known.get("base_model_name_or_path") or path)
 
 
 @contextmanager
@@ -290,12 +308,7 @@ def _load_tokenizer(where: str) -> Any:
 def _load_model(where: str, dtype: torch.dtype) -> Any:
     from transformers import AutoModelForCausalLM
 
-    source = where
-    adapter = Path(where) / "adapter_config.json"
-    if adapter.is_file():
-        import msgspec
-
-        source = str(msgspec.json.decode(adapter.read_bytes()).get("base_model_name_or_path") or where)
+    source = base_path(where)
     try:
         with quiet_transformers():
             return AutoModelForCausalLM.from_pretrained(
@@ -315,13 +328,18 @@ def _first_line(error: Exception) -> str:
 
 def add_lora(policy: Policy, config: LoraConfig, *, seed: int) -> Policy:
     """Return the policy with fresh adapters; its own weights are frozen."""
+    return Policy(lora_model(policy.model, config, seed=seed), policy.chat, bfloat16=policy.bfloat16)
+
+
+def lora_model(model: Any, config: LoraConfig, *, seed: int) -> Any:
+    """Return a transformers model with fresh adapters in float32, which the seed fixes; it is changed in place."""
     from peft import LoraConfig as PeftConfig
     from peft import get_peft_model
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = get_peft_model(
-            policy.model,
+            model,
             PeftConfig(
                 r=config.rank,
                 lora_alpha=config.alpha,
@@ -333,4 +351,4 @@ def add_lora(policy: Policy, config: LoraConfig, *, seed: int) -> Policy:
     for parameter in model.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
-    return Policy(model, policy.chat, bfloat16=policy.bfloat16)
+    return model

@@ -16,7 +16,7 @@ from planarena.trainers.config import TrainConfig, UpdateConfig
 from planarena.trainers.local.collect import bound
 from planarena.trainers.local.data import Encoder, Order, holds_pairs_alone, load_data, load_texts
 from planarena.trainers.local.forward import Scored, score_responses
-from planarena.trainers.local.model import Policy, add_lora, load_policy, make_tiny
+from planarena.trainers.local.model import Policy, add_lora, holds_adapters, load_policy, make_tiny
 from planarena.trainers.local.optimiser import Optimiser
 from planarena.trainers.local.save import save_model, write_json
 from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
@@ -80,7 +80,7 @@ def frozen_start(config: TrainConfig, policy: Policy, *, resumed: bool) -> Refer
         policy: The trained policy, still at the start unless `resumed`.
         resumed: It has been trained already, so the start is loaded anew.
     """
-    added_here = policy.lora and not (Path(start_path(config)) / "adapter_config.json").is_file()
+    added_here = policy.lora and not holds_adapters(start_path(config))
     if added_here:
 
         def score(prompts: object, responses: object, groups: object, **wanted: object) -> Scored:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from torch.distributed.tensor import DTensor
+from verl.utils.fsdp_utils import merged_lora_context, normalize_peft_param_name
+from verl.utils.model import convert_weight_keys
 from verl.workers.engine import EngineRegistry
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngineWithLMHead
 
@@ -18,6 +22,7 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc]  # verl is untyped
     """FSDP2 over gloo."""
 
     engine_config: Any
+    module: Any
 
     def _build_fsdp_module(self, module: Any) -> Any:
         # A model that only infers would be offloaded to pinned memory, which there is none of without a device.
@@ -27,6 +32,15 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc]  # verl is untyped
             return super()._build_fsdp_module(module)
         finally:
             self.engine_config = given
+
+    def _merged_lora_per_tensor_param(self) -> Iterator[tuple[str, Any]]:
+        # verl rounds them to bfloat16 for vLLM; the rollout of ours computes in what the policy does.
+        with merged_lora_context(self.module, backup_adapters=True):
+            held = convert_weight_keys(normalize_peft_param_name(self.module.state_dict()), self.module)
+            for name, value in held.items():
+                whole = value.full_tensor() if isinstance(value, DTensor) else value
+                # A copy: the adapters are taken out again as soon as all were asked for.
+                yield name, whole.detach().clone()
 
 
 def start_gloo() -> None:

@@ -22,6 +22,7 @@ from planarena.trainers.local.run import RunFolder
 from planarena.trainers.local.save import Checkpoints, CheckpointState, reason
 from planarena.trainers.local.score import Scorer
 from planarena.trainers.types import Algorithm, Step
+from planarena.trainers.verl.adapters import keep_adapters
 from planarena.trainers.verl.collect import Collector, Sampler
 from planarena.trainers.verl.group import Workers
 from planarena.trainers.verl.remote import RemotePolicy
@@ -45,6 +46,7 @@ class Cluster:
         note: Told (metrics, step), for verl's own loggers.
         sleeps: The rollout forgets its weights while the policy trains.
         facts: For run.json.
+        adapters: Folder of the adapters that the run began with, where adapters train.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class Cluster:
         note: Callable[[Mapping[str, float], int], None],
         sleeps: bool,
         facts: Mapping[str, Any],
+        adapters: str | None = None,
     ) -> None:
         self.workers, self.sampler = workers, sampler
         self.synchronise, self.sleep = synchronise, sleep
         self.save, self.load, self.note = save, load, note
         self.sleeps, self.facts = sleeps, facts
+        self.adapters = Path(adapters) if adapters else None
 
 
 class _ClusterCheckpoints(Checkpoints):
@@ -86,6 +90,8 @@ class _ClusterCheckpoints(Checkpoints):
         for path in sorted((part / "huggingface").iterdir()):
             path.replace(folder / path.name)
         (part / "huggingface").rmdir()
+        if self.cluster.adapters is not None:
+            keep_adapters(folder, self.cluster.adapters)
         policy.chat.tokenizer.save_pretrained(folder)
 
     def load(self, step: int) -> tuple[CheckpointState, dict[str, Tensor], None]:

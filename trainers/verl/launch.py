@@ -81,10 +81,10 @@ def remote_policy(config: TrainConfig, needs: Needs, say: Callable[[str], None])
     Raises:
         UserError: The model cannot be used.
     """
-    from planarena.trainers.local.model import load_chat, quiet_transformers
+    from planarena.trainers.local.model import base_path, holds_adapters, load_chat, quiet_transformers
     from planarena.trainers.local.start import start_path, start_policy
     from planarena.trainers.verl.remote import RemotePolicy
-    from planarena.trainers.verl.settings import rollout_name
+    from planarena.trainers.verl.settings import on_cpu, rollout_name
     from planarena.trainers.verl.versions import ROLLOUT
 
     if config.model.path == "tiny" or not config.model.path:
@@ -94,12 +94,14 @@ def remote_policy(config: TrainConfig, needs: Needs, say: Callable[[str], None])
     path = start_path(config)
     with quiet_transformers():
         chat = load_chat(path)
-        text = AutoConfig.from_pretrained(path, trust_remote_code=False).get_text_config()
+        text = AutoConfig.from_pretrained(base_path(path), trust_remote_code=False).get_text_config()
+    # verl sends a model with its adapters merged in bfloat16; our engine for the CPU does not.
+    rounded = (config.model.lora is not None or holds_adapters(path)) and not on_cpu(config)
     return RemotePolicy(
         chat=chat,
         context=int(getattr(text, "max_position_embeddings", 0) or 2**31),
         device=torch.device("cpu"),
-        bfloat16=config.model.dtype == "bfloat16" or rollout_name(config) != ROLLOUT,
+        bfloat16=config.model.dtype == "bfloat16" or rollout_name(config) != ROLLOUT or rounded,
     )
 
 
@@ -117,13 +119,16 @@ def opened(config: TrainConfig, needs: Needs, root: Path, say: Callable[[str], N
         UserError: As `launch`.
         PlanArenaError: Likewise.
     """
+    from planarena.trainers.local.model import base_path
     from planarena.trainers.local.start import start_path
+    from planarena.trainers.verl.adapters import first_adapters
     from planarena.trainers.verl.settings import on_cpu
 
     folder = (root / "verl").resolve()
     folder.mkdir(parents=True, exist_ok=True)
     check_start(config)
-    model = start_path(config)
+    adapters = first_adapters(config, needs, folder)
+    model = base_path(start_path(config))
     if Path(model).is_dir():
         model = str(Path(model).resolve())
     before = dict(os.environ)
@@ -138,7 +143,7 @@ def opened(config: TrainConfig, needs: Needs, root: Path, say: Callable[[str], N
             warnings.simplefilter("ignore")
             from planarena.trainers.verl.settings import compose
 
-            settings = compose(config, needs, model, folder)
+            settings = compose(config, needs, model, folder, adapters=adapters)
             yield _start(settings, environment, head)
     except BaseException as error:
         _keep_logs(head, folder)

@@ -17,6 +17,7 @@ __all__ = [
     "compose",
     "forgets_weights",
     "frozen_teacher",
+    "given_key",
     "on_cpu",
     "refuse_unknown",
     "rollout_name",
@@ -50,7 +51,9 @@ def wants_reference(config: TrainConfig, needs: Needs) -> bool:
     return needs.reference_policy or (teacher and frozen_teacher(config))
 
 
-def compose(config: TrainConfig, needs: Needs, model: str, folder: Path) -> Any:
+def compose(
+    config: TrainConfig, needs: Needs, model: str, folder: Path, *, adapters: Path | None = None
+) -> Any:
     """Return verl's whole configuration.
 
     Args:
@@ -58,6 +61,7 @@ def compose(config: TrainConfig, needs: Needs, model: str, folder: Path) -> Any:
         needs: Of the algorithm.
         model: Folder or name of the model that the run starts from.
         folder: Where files for verl's processes go; every node has to see it.
+        adapters: With what the run begins, where adapters train (`first_adapters`).
 
     Raises:
         ConfigError: A key that verl does not have (the nearest is named).
@@ -81,7 +85,7 @@ def compose(config: TrainConfig, needs: Needs, model: str, folder: Path) -> Any:
     known = OmegaConf.to_container(whole, resolve=False)
     refuse_unknown(config.verl, known, "verl")
     with open_dict(whole):
-        whole.merge_with(OmegaConf.create(_ours(config, needs, model, folder)))
+        whole.merge_with(OmegaConf.create(_ours(config, needs, model, folder, adapters)))
         whole.merge_with(OmegaConf.create(dict(config.verl)))
     return whole
 
@@ -97,7 +101,9 @@ _RAY: dict[str, Any] = {
 }
 
 
-def _ours(config: TrainConfig, needs: Needs, model: str, folder: Path) -> dict[str, Any]:
+def _ours(
+    config: TrainConfig, needs: Needs, model: str, folder: Path, adapters: Path | None
+) -> dict[str, Any]:
     rollout, update = config.rollout, config.update
     cpu = on_cpu(config)
     half = config.model.dtype == "bfloat16"
@@ -111,12 +117,11 @@ def _ours(config: TrainConfig, needs: Needs, model: str, folder: Path) -> dict[s
         "mixed_precision": {"param_dtype": param, "reduce_dtype": "fp32", "buffer_dtype": "fp32"},
     }
     passes = {"log_prob_micro_batch_size_per_gpu": 1, "log_prob_use_dynamic_bsz": False}
-    lora = config.model.lora
-    adapters: dict[str, Any] = {}
-    if lora is not None:
-        targets = list(lora.targets) or "all-linear"
-        adapters = {"lora_rank": lora.rank, "lora_alpha": int(lora.alpha), "target_modules": targets}
-        adapters["lora"] = {"merge": True}
+    trained: dict[str, Any] = {}
+    if adapters is not None:
+        # A rank above 0 says that there are adapters; what they are stands in their folder. The rollout gets the
+        # model with them merged.
+        trained = {"lora_rank": 1, "lora_adapter_path": str(adapters), "lora": {"merge": True}}
     return {
         "trainer": {
             "device": "cpu" if cpu else "cuda",
@@ -149,7 +154,7 @@ def _ours(config: TrainConfig, needs: Needs, model: str, folder: Path) -> dict[s
                 "use_remove_padding": flash,
                 "enable_gradient_checkpointing": not cpu,
                 "override_config": {} if flash else {"attn_implementation": "sdpa"},
-                **adapters,
+                **trained,
             },
             "actor": {
                 "strategy": "fsdp2",
@@ -192,18 +197,21 @@ def _ours(config: TrainConfig, needs: Needs, model: str, folder: Path) -> dict[s
 
 def forgets_weights(config: TrainConfig) -> bool:
     """Say whether the rollout frees its weights while the policy trains, as vLLM and SGLang do."""
-    given: Any = config.verl
-    for key in ("actor_rollout_ref", "rollout", "free_cache_engine"):
-        given = given.get(key) if isinstance(given, Mapping) else None
-    return rollout_name(config) != ROLLOUT if given is None else bool(given)
+    found = given_key(config, "actor_rollout_ref", "rollout", "free_cache_engine")
+    return rollout_name(config) != ROLLOUT if found is None else bool(found)
 
 
 def rollout_name(config: TrainConfig) -> str:
     """Return the rollout that a run uses: `planarena`, or one of verl's."""
+    return str(given_key(config, "actor_rollout_ref", "rollout", "name") or ROLLOUT)
+
+
+def given_key(config: TrainConfig, *keys: str) -> Any:
+    """Return what the caller set of verl's own keys, None where nothing."""
     found: Any = config.verl
-    for key in ("actor_rollout_ref", "rollout", "name"):
+    for key in keys:
         found = found.get(key) if isinstance(found, Mapping) else None
-    return str(found or ROLLOUT)
+    return found
 
 
 def refuse_unknown(given: Mapping[str, Any], known: Any, where: str) -> None:

@@ -127,6 +127,7 @@ class Trainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
             save=lambda path, step: self.actor_rollout_wg.save_checkpoint(path, None, step),
             load=self.actor_rollout_wg.load_checkpoint,
             note=lambda metrics, step: tracking.log(data=dict(metrics), step=step) if tracking else None,
+            adapters=self.config.actor_rollout_ref.model.lora_adapter_path,
             sleeps=bool(rollout.free_cache_engine),
             facts={
                 "engine": "verl",

@@ -62,7 +62,7 @@ class PolicyWorker(ActorRolloutRefWorker):  # type: ignore[misc]  # verl is unty
             frozen_teacher: The teacher is the reference, not the policy itself.
         """
         if isinstance(loss_fn, PolicyLoss):
-            loss_fn.teacher = Distributions((self.ref if frozen_teacher else self.actor).engine)
+            loss_fn.teacher = self._teacher(frozen=frozen_teacher)
         self.actor.set_loss_fn(loss_fn=loss_fn)
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
@@ -75,9 +75,15 @@ class PolicyWorker(ActorRolloutRefWorker):  # type: ignore[misc]  # verl is unty
         """Return KL(policy || teacher) at each response token; the teacher reads `teacher_ids`."""
         frozen = bool(tensordict_utils.get_non_tensor_data(data=data, key="frozen_teacher", default=False))
         size = int(tensordict_utils.get_non_tensor_data(data=data, key="micro_batch_size_per_gpu", default=1))
-        teacher = (self.ref if frozen else self.actor).engine
-        values = reverse_kl_rows(self.actor.engine, teacher, data, size)
+        values = reverse_kl_rows(Distributions(self.actor.engine), self._teacher(frozen=frozen), data, size)
         return TensorDict({"reverse_kl": values}, batch_size=len(data)).cpu()
+
+    def _teacher(self, *, frozen: bool) -> Distributions:
+        """Return what the policy is compared with."""
+        # Where adapters train, the policy as it was at the start is the model without them.
+        if frozen and self.ref is not None:
+            return Distributions(self.ref.engine)
+        return Distributions(self.actor.engine, without_adapters=frozen)
 
 
 class Distributions:
@@ -85,10 +91,11 @@ class Distributions:
 
     Args:
         engine: An FSDP engine of verl; every rank has to ask it equally often.
+        without_adapters: Ask the model that its adapters were added to.
     """
 
-    def __init__(self, engine: Any) -> None:
-        self.engine = engine
+    def __init__(self, engine: Any, *, without_adapters: bool = False) -> None:
+        self.engine, self.without_adapters = engine, without_adapters
 
     def __call__(self, ids: Sequence[Tensor], lengths: Sequence[int], temperature_B: Tensor) -> Tensor:
         """Return (B, T, V).
@@ -110,9 +117,10 @@ class Distributions:
             place_BT[row, :length] = torch.arange(len(tokens) - length - 1, len(tokens) - 1, device=device)
         dtype = autocast_dtype(self.engine)
         cast = nullcontext() if dtype == torch.float32 else torch.autocast(get_device_name(), dtype=dtype)
+        bare = self.engine.disable_adapter() if self.without_adapters else nullcontext()
         training = module.training
         module.eval()
-        with torch.no_grad(), cast:
+        with torch.no_grad(), cast, bare:
             logits_BLV = module(
                 input_ids=ids_BL,
                 attention_mask=valid_BL,
@@ -126,26 +134,25 @@ class Distributions:
         return found
 
 
-def reverse_kl_rows(student: Any, teacher: Any, data: Any, size: int) -> Tensor:
+def reverse_kl_rows(student: Distributions, teacher: Distributions, data: Any, size: int) -> Tensor:
     """Return jagged KL(student || teacher) at the response tokens (004; `reverse_kl` of the algorithm).
 
     Args:
-        student: The policy's engine.
-        teacher: The engine that reads the prompts with the ground truth.
+        student: The policy.
+        teacher: What reads the prompts with the ground truth.
         data: `input_ids`, `teacher_ids`, `responses`, `temperature`.
         size: Rows of one pass.
     """
     lengths = data["responses"].offsets().diff().tolist()
     own, theirs = list(data["input_ids"].unbind()), list(data["teacher_ids"].unbind())
-    of_student, of_teacher = Distributions(student), Distributions(teacher)
     found: list[Tensor] = []
-    with student.eval_mode():
+    with student.engine.eval_mode():
         for start in range(0, len(own), size):
             part = slice(start, start + size)
             temperature_B = data["temperature"][part]
             value_BT = reverse_kl(
-                of_student(own[part], lengths[part], temperature_B),
-                of_teacher(theirs[part], lengths[part], temperature_B),
+                student(own[part], lengths[part], temperature_B),
+                teacher(theirs[part], lengths[part], temperature_B),
             )
             found += [row[:length].float().cpu() for row, length in zip(value_BT, lengths[part], strict=True)]
     return torch.nested.as_nested_tensor(found, layout=torch.jagged)

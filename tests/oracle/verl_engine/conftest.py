@@ -90,10 +90,12 @@ class InProcess:
         return restored(rows, dealt, list(zip(logp, more, strict=True)))
 
     def reverse_kl(self, rows: Sequence[Any], *, frozen: bool) -> list[list[float]]:
-        from planarena.trainers.verl.worker import reverse_kl_rows
+        from planarena.trainers.verl.worker import Distributions, reverse_kl_rows
 
         teacher = self.reference if frozen else self.actor
-        values = reverse_kl_rows(self.actor.engine, teacher.engine, self._data(rows, 3), 3)
+        values = reverse_kl_rows(
+            Distributions(self.actor.engine), Distributions(teacher.engine), self._data(rows, 3), 3
+        )
         return [row.tolist() for row in values.unbind()]
 
 
@@ -115,9 +117,18 @@ def training_worker(start: Path) -> Iterator[Callable[..., Any]]:
 
     from planarena.trainers.verl.worker import PolicyTrainingWorker
 
-    def make(*, frozen: bool = False, learning_rate: float = 1e-3, path: Path = start) -> Any:
+    def make(
+        *,
+        frozen: bool = False,
+        learning_rate: float = 1e-3,
+        path: str | Path = start,
+        adapters: Path | None = None,
+    ) -> Any:
         from verl.trainer.config import CheckpointConfig
 
+        lora: dict[str, Any] = {}
+        if adapters is not None:
+            lora = {"lora_rank": 1, "lora_adapter_path": str(adapters), "lora": {"merge": True}}
         worker = PolicyTrainingWorker(
             TrainingWorkerConfig(
                 model_type="language_model",
@@ -126,6 +137,7 @@ def training_worker(start: Path) -> Iterator[Callable[..., Any]]:
                     use_remove_padding=False,
                     enable_gradient_checkpointing=False,
                     override_config={"attn_implementation": "sdpa"},
+                    **lora,
                 ),
                 engine_config=FSDPEngineConfig(
                     strategy="fsdp2",

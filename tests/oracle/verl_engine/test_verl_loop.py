@@ -67,13 +67,13 @@ def begun(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 class _Servers:
     """The rollout server on an event loop of its own, asked through verl's agent loop."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str) -> None:
         from planarena.trainers.verl.rollout import Server
 
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        self.server: Any = Server(str(path), "cpu", "float32", 1)
+        self.server: Any = Server(path, "cpu", "float32", 1)
 
     def run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
@@ -114,11 +114,13 @@ class _Servers:
 
 @pytest.fixture
 def run_in_process(
-    begun: Path, training_worker: Callable[..., Any], in_process: Any
+    training_worker: Callable[..., Any], in_process: Any
 ) -> Iterator[Callable[[TrainConfig], list[dict[str, Any]]]]:
     opened: list[_Servers] = []
 
     def run(config: TrainConfig) -> list[dict[str, Any]]:
+        from planarena.trainers.local.model import base_path
+        from planarena.trainers.verl.adapters import first_adapters
         from planarena.trainers.verl.engine import Cluster, Engine
         from planarena.trainers.verl.launch import remote_policy
         from planarena.trainers.verl.loss import PolicyLoss
@@ -126,12 +128,15 @@ def run_in_process(
         from planarena.trainers.verl.worker import Distributions
 
         algorithm = build_algorithm(config)
-        worker = training_worker(path=begun)
-        reference = training_worker(path=begun, frozen=True)
+        folder = RunFolder(config)
+        base = base_path(config.model.path)
+        adapters = first_adapters(config, algorithm.needs, Path(config.out) / "verl")
+        worker = training_worker(path=base, adapters=adapters)
+        reference = training_worker(path=base, frozen=True)
         loss = PolicyLoss(algorithm.config)
         loss.teacher = Distributions(worker.engine)
         worker.set_loss_fn(loss)
-        servers = _Servers(begun)
+        servers = _Servers(base)
         opened.append(servers)
         policy = remote_policy(config, algorithm.needs, print)
 
@@ -163,8 +168,8 @@ def run_in_process(
             note=lambda *_: None,
             sleeps=False,
             facts={"engine": "verl"},
+            adapters=None if adapters is None else str(adapters),
         )
-        folder = RunFolder(config)
         Engine(config, algorithm, folder, policy, cluster, show=lambda *_: None, say=lambda *_: None).run()
         return _lines(Path(config.out))
 
@@ -243,6 +248,48 @@ def test_episodes_act_in_the_same_environments(
     train(config("local"))
     left, right = _lines(tmp_path / "local"), run_in_process(config("verl"))
     assert any(line.get("rollout/observation_tokens", 0.0) > 0 for line in left)
+    _assert_same_curve(left, right)
+
+
+def test_adapters_are_the_local_ones(root: Path, begun: Path, tmp_path: Path, run_in_process: Any) -> None:
+    """First adapters, updates, what samples, and what a checkpoint holds; then on from there."""
+    from peft import PeftModel
+    from safetensors.torch import load_file
+    from transformers import AutoModelForCausalLM
+
+    def config(engine: str, out: str, start: Path, **changes: Any) -> TrainConfig:
+        return _config(
+            root,
+            algorithm="grpo",
+            engine=engine,
+            out=str(tmp_path / out),
+            model={"path": str(start), **changes},
+            options={} if not changes else {"kl_coef": 0.1},
+            update={"learning_rate": 5e-3},
+        )
+
+    lora = {"lora": {"rank": 4, "alpha": 10.0, "targets": ("q_proj", "v_proj", "down_proj")}}
+    train(config("local", "local", begun, **lora))
+    left, right = _lines(tmp_path / "local"), run_in_process(config("verl", "verl", begun, **lora))
+    assert any(line.get("update/gradient_norm", 0.0) > 1e-2 for line in left)
+    assert left[-1]["loss/kl"] > 1e-5
+    _assert_same_curve(left, right)
+    ends = [tmp_path / engine / "checkpoints" / "step_3" for engine in ("local", "verl")]
+    names = ("config.json", "model.safetensors")
+    assert not any((end / name).exists() for end in ends for name in names)
+    own, theirs = (load_file(end / "adapter_model.safetensors") for end in ends)
+    assert own.keys() == theirs.keys()
+    for key, value in own.items():
+        assert float((value - theirs[key]).abs().max()) < 1.5e-2, key
+        assert float((value - theirs[key]).abs().mean()) < 1e-3, key
+    base = AutoModelForCausalLM.from_pretrained(begun, dtype=torch.float32)
+    held = PeftModel.from_pretrained(base, ends[1]).state_dict()
+    moved = [value for key, value in held.items() if "lora_B" in key]
+    assert moved
+    assert all(float(value.abs().max()) > 0 for value in moved)
+
+    train(config("local", "on-local", ends[1]))
+    left, right = _lines(tmp_path / "on-local"), run_in_process(config("verl", "on-verl", ends[1]))
     _assert_same_curve(left, right)
 
 

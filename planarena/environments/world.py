@@ -86,7 +86,7 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
         proposers = {
             member.__proposes__: member for member in members.values() if hasattr(member, "__proposes__")
         }
-        known = _CACHE[environment] = {}
+        known = {}
         for name, member in members.items():
             effect = getattr(member, "__tool_effect__", None)
             if effect is None:
@@ -108,6 +108,8 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
             )
             validator = SchemaValidator(record.input_schema, f"{environment.domain}.{name}")
             known[name] = Operation(record, member, validator, proposers.get(name))
+        # Only when it is whole: another thread may ask meanwhile.
+        _CACHE[environment] = known
     return known
 
 

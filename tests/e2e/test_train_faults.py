@@ -81,6 +81,24 @@ def test_a_model_without_a_tokenizer(start: Path, built_run: Run, tmp_path: Path
     assert "cannot be loaded" in str(_fails(_config(built_run, tmp_path / "r3", model=absent)))
 
 
+def test_a_model_that_lacks_weights(start: Path, built_run: Run, tmp_path: Path) -> None:
+    """transformers would take random ones, and the run would be one of another model."""
+    from safetensors.torch import load_file, save_file
+
+    part = tmp_path / "part"
+    shutil.copytree(start, part)
+    held = load_file(part / "model.safetensors")
+    name = next(one for one in held if one.endswith("down_proj.weight"))
+    save_file(
+        {key: value for key, value in held.items() if key != name},
+        part / "model.safetensors",
+        {"format": "pt"},
+    )
+    error = _fails(_config(built_run, tmp_path / "run", model=ModelConfig(path=str(part))))
+    assert f"lacks 1 of the model's weights, {name} among them" in str(error)
+    assert error.exit_code == 2
+
+
 def test_rows_longer_than_the_context(start: Path, built_run: Run, tmp_path: Path) -> None:
     rollout = RolloutConfig(max_prompt_length=20, max_response_length=64)
     error = _fails(_config(built_run, tmp_path / "run", rollout=rollout, model=ModelConfig(path=str(start))))

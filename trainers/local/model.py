@@ -311,8 +311,13 @@ def _load_model(where: str, dtype: torch.dtype) -> Any:
     source = base_path(where)
     try:
         with quiet_transformers():
-            return AutoModelForCausalLM.from_pretrained(
-                source, dtype=dtype, trust_remote_code=False, use_safetensors=True, attn_implementation="sdpa"
+            model, told = AutoModelForCausalLM.from_pretrained(
+                source,
+                dtype=dtype,
+                trust_remote_code=False,
+                use_safetensors=True,
+                attn_implementation="sdpa",
+                output_loading_info=True,
             )
     except Exception as error:  # likewise
         raise UserError(
@@ -320,6 +325,15 @@ def _load_model(where: str, dtype: torch.dtype) -> Any:
             where=source,
             fix="give a folder with a causal language model in safetensors, or --model tiny",
         ) from error
+    absent = sorted(told["missing_keys"])
+    if absent:
+        # transformers would go on with a warning, and every number after it would be of another model.
+        raise UserError(
+            f"lacks {len(absent)} of the model's weights, {absent[0]} among them, and random ones would take their place",
+            where=source,
+            fix="give the folder of a whole causal language model; adapters need their adapter_config.json",
+        )
+    return model
 
 
 def _first_line(error: Exception) -> str:

@@ -367,22 +367,18 @@ def test_algorithms_with_a_reference_train_on_verl(
 
 @pytest.mark.verl
 def test_adapters_train_on_verl(shared: dict[str, Any], start: Path, several: Several) -> None:
-    adapters = {
-        "out": "adapters",
-        "model": {"lora": {"rank": 4}},
-        "options": {"kl_coef": 0.1},
-        "update": {"learning_rate": 5e-3},
-    }
-    folder = several("adapters", [merged(three_steps(shared, start, "grpo"), adapters)])
-    left, right = lines(folder / "adapters-local"), lines(folder / "adapters")
-    assert any(line["update/gradient_norm"] > 1e-2 for line in left[1:])
-    assert_same_curve(left, right)
-    names = [
-        {path.name for path in (folder / run / "checkpoints" / "step_3").iterdir()}
-        for run in ("adapters-local", "adapters")
-    ]
-    assert "adapter_model.safetensors" in names[1]
-    assert names[1] - names[0] == {"verl"}
+    """With a KL term, and with a frozen teacher: both are the model without its adapters."""
+    lora = {"model": {"lora": {"rank": 4}}, "update": {"learning_rate": 5e-3}}
+    near = merged(three_steps(shared, start, "grpo"), {**lora, "out": "kl", "options": {"kl_coef": 0.1}})
+    folder = several("adapters", [near, merged(three_steps(shared, start, "opsd"), lora)])
+    for run in ("kl", "opsd"):
+        left, right = lines(folder / f"{run}-local"), lines(folder / run)
+        assert any(line["update/gradient_norm"] > 1e-2 for line in left[1:])
+        assert_same_curve(left, right)
+        ends = [folder / name / "checkpoints" / "step_3" for name in (f"{run}-local", run)]
+        own, theirs = ({path.name for path in end.iterdir()} for end in ends)
+        assert "adapter_model.safetensors" in theirs
+        assert theirs - own == {"verl"}
 
 
 @pytest.fixture(scope="module")

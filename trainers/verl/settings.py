@@ -8,8 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from planarena.errors import ConfigError
 from planarena.trainers.config import TrainConfig
+from planarena.trainers.local.model import ADAPTER_CONFIG
 from planarena.trainers.types import Needs
 from planarena.trainers.verl.versions import ROLLOUT
 
@@ -119,9 +122,10 @@ def _ours(
     passes = {"log_prob_micro_batch_size_per_gpu": 1, "log_prob_use_dynamic_bsz": False}
     trained: dict[str, Any] = {}
     if adapters is not None:
-        # A rank above 0 says that there are adapters; what they are stands in their folder. The rollout gets the
+        # verl reads what they are from their folder; that there are any it tells by the rank. The rollout gets the
         # model with them merged.
-        trained = {"lora_rank": 1, "lora_adapter_path": str(adapters), "lora": {"merge": True}}
+        rank = msgspec.json.decode((adapters / ADAPTER_CONFIG).read_bytes())["r"]
+        trained = {"lora_rank": rank, "lora_adapter_path": str(adapters), "lora": {"merge": True}}
     return {
         "trainer": {
             "device": "cpu" if cpu else "cuda",

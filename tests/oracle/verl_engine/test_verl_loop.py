@@ -280,6 +280,7 @@ def test_adapters_are_the_local_ones(root: Path, begun: Path, tmp_path: Path, ru
     own, theirs = (load_file(end / "adapter_model.safetensors") for end in ends)
     assert own.keys() == theirs.keys()
     for key, value in own.items():
+        # At most three steps of the learning rate apart, where signs of tiny gradients differ.
         assert float((value - theirs[key]).abs().max()) < 1.5e-2, key
         assert float((value - theirs[key]).abs().mean()) < 1e-3, key
     base = AutoModelForCausalLM.from_pretrained(begun, dtype=torch.float32)

@@ -15,12 +15,13 @@ import torch
 
 from planarena.errors import Interrupted, UserError
 from planarena.trainers.config import RolloutConfig, TrainConfig
-from planarena.trainers.local.bench import load_bench, play_bench
+from planarena.trainers.local.bench import play_bench
 from planarena.trainers.local.chat_policy import ChatPolicy
 from planarena.trainers.local.collect import Collector
-from planarena.trainers.local.data import Encoder, Order, Prompt, coverage, load_data
+from planarena.trainers.local.data import Encoder, Prompt, coverage
 from planarena.trainers.local.faults import memory_ran_out, no_room_left, not_finite, out_of_memory
 from planarena.trainers.local.generate import Generated, generate
+from planarena.trainers.local.material import Material
 from planarena.trainers.local.metrics import MetricsLog, read_metrics
 from planarena.trainers.local.model import Policy, choose_device, choose_threads, load_policy
 from planarena.trainers.local.optimiser import Optimiser
@@ -28,7 +29,7 @@ from planarena.trainers.local.plot import draw_plot
 from planarena.trainers.local.rollout import Rollouts
 from planarena.trainers.local.run import RunFolder
 from planarena.trainers.local.save import Checkpoints, CheckpointState, no_room, restore_weights
-from planarena.trainers.local.score import Scorer, open_judges
+from planarena.trainers.local.score import Scorer
 from planarena.trainers.local.start import frozen_start, make_encoder, start_policy, teacher_of
 from planarena.trainers.local.update import Reference, Updater, Work
 from planarena.trainers.local.validate import roll_out, standing, validate
@@ -51,6 +52,7 @@ class Engine:
         folder: The run's folder, opened.
         show: Told (steps done, steps, metrics) after each step.
         say: Told what else happens.
+        material: What the run works on, where it has been read already; closed at the end either way.
     """
 
     def __init__(
@@ -61,9 +63,11 @@ class Engine:
         *,
         show: Callable[[int, int, dict[str, Any]], None],
         say: Callable[[str], None],
+        material: Material | None = None,
     ) -> None:
         self.config, self.algorithm, self.folder = config, algorithm, folder
         self.show, self.say = show, say
+        self.material = material or Material(config, algorithm.needs, say)
         self.done = 0
         self.batches = 0
         self.flat = 0
@@ -75,7 +79,6 @@ class Engine:
         self._saved = -1
         self._validated = -1
         self._plotted = time.monotonic()
-        self._open = contextlib.ExitStack()
 
     def run(self) -> dict[str, Any]:
         """Train to the last step and return what run.json says.
@@ -88,7 +91,7 @@ class Engine:
         self.checkpoints = self._open_checkpoints()
         try:
             # First of all: a path that is wrong is said before a tiny model has been taught its format.
-            self.bench = load_bench(self.config, self._open, self.say)
+            self.material.open()
             self._set_up()
             return self._train()
         except KeyboardInterrupt as error:
@@ -161,28 +164,11 @@ class Engine:
         return Checkpoints(self.folder.path, self.config.checkpoint.keep)
 
     def _load(self, encoder: Encoder) -> None:
-        """Read the rows, and open what scores them."""
-        config, needs = self.config, self.algorithm.needs
-        self.data = load_data(config, needs, encoder)
-        left_out = {key: number for key, number in self.data.counts.items() if "longer" in key}
-        for what, number in left_out.items():
-            self.say(f"left out {number} {what} (the longest prompt has {encoder.longest} tokens)")
-        if self.bench:
-            self.data.counts["bench tasks"] = len(self.bench)
-        self.total = self._total_steps()
-        self.judges = open_judges(config.judge_model)
-        self.scorer = Scorer(
-            config.reward.name,
-            config.reward.options,
-            config.reward.overlong,
-            config.data.format,
-            needs,
-            self.judges,
-        )
-        seed = config.seed
-        self.orders = {"prompts": Order(max(len(self.data.prompts), 1), seed, "prompts")}
-        self.orders["experts"] = Order(max(len(self.data.experts), 1), seed, "experts")
-        self.orders["pairs"] = Order(max(len(self.data.pairs), 1), seed, "pairs")
+        """Read what has not been read yet."""
+        found = self.material
+        found.read(encoder)
+        self.bench, self.data, self.scorer = found.bench, found.data, found.scorer
+        self.orders, self.total = found.orders, found.total
 
     def _open_log(self) -> None:
         self._by_key = {expert.key: expert for expert in self.data.experts}
@@ -198,13 +184,6 @@ class Engine:
             settings=msgspec.to_builtins(self.config),
             run_id=str(self.folder.info.get("run_id", "")),
         )
-
-    def _total_steps(self) -> int:
-        if self.config.steps is not None:
-            return self.config.steps
-        rows = len(self.data.experts or self.data.pairs or self.data.prompts)
-        size = int(self.config.update.expert_batch_size or 1)
-        return max(-(-int(rows * float(self.config.epochs or 1.0)) // size), 1)
 
     def _reference(self, resumed: bool) -> Reference | None:
         if not self.algorithm.needs.reference_policy:
@@ -454,15 +433,12 @@ class Engine:
     # -- ends ----------------------------------------------------------------------------------------
 
     def _close(self) -> None:
-        self._open.close()
+        self.material.close()
         log = getattr(self, "log", None)
         if log is not None:
             # What a full disk refused to take is refused again here.
             with contextlib.suppress(OSError):
                 log.close()
-        gateway = getattr(getattr(self, "judges", None), "gateway", None)
-        if gateway is not None:
-            gateway.close()
 
 
 def _crossed(last: int, now: int, every: int) -> bool:

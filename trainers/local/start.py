@@ -6,6 +6,7 @@ import copy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import torch
@@ -58,7 +59,17 @@ def start_policy(
     return policy
 
 
-def make_encoder(config: TrainConfig, policy: Policy, needs: Needs) -> Encoder:
+class _Speaker(Protocol):
+    """A policy, wherever its weights are."""
+
+    @property
+    def chat(self) -> ChatTokenizer: ...
+
+    @property
+    def context(self) -> int: ...
+
+
+def make_encoder(config: TrainConfig, policy: _Speaker, needs: Needs) -> Encoder:
     """Return the encoder of a run's rows."""
     return Encoder(
         policy.chat,

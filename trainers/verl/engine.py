@@ -12,15 +12,17 @@ from torch import Tensor
 
 from planarena.errors import RunError
 from planarena.trainers.config import RolloutConfig, TrainConfig
-from planarena.trainers.local.data import Encoder, Prompt
+from planarena.trainers.local.data import Prompt
 from planarena.trainers.local.engine import Engine as LocalEngine
 from planarena.trainers.local.engine import coverage
 from planarena.trainers.local.generate import Generated
+from planarena.trainers.local.material import Material
 from planarena.trainers.local.model import Policy
 from planarena.trainers.local.rollout import Rollouts, sample_steps
 from planarena.trainers.local.run import RunFolder
 from planarena.trainers.local.save import Checkpoints, CheckpointState, reason
 from planarena.trainers.local.score import Scorer
+from planarena.trainers.local.start import make_encoder
 from planarena.trainers.types import Algorithm, Step
 from planarena.trainers.verl.adapters import keep_adapters
 from planarena.trainers.verl.collect import Collector, Sampler
@@ -138,6 +140,7 @@ class Engine(LocalEngine):
         cluster: Verl.
         show: Told (steps done, steps, metrics) after each step.
         say: Told what else happens.
+        material: What the run works on, where it has been read already; closed at the end either way.
     """
 
     def __init__(
@@ -150,8 +153,9 @@ class Engine(LocalEngine):
         *,
         show: Callable[[int, int, dict[str, Any]], None],
         say: Callable[[str], None],
+        material: Material | None = None,
     ) -> None:
-        super().__init__(config, algorithm, folder, show=show, say=say)
+        super().__init__(config, algorithm, folder, show=show, say=say, material=material)
         self.remote, self.cluster = policy, cluster
         self._sent = -1
 
@@ -159,19 +163,10 @@ class Engine(LocalEngine):
         return _ClusterCheckpoints(self.folder.path, self.config.checkpoint.keep, self.cluster)
 
     def _set_up(self) -> None:
-        config, needs = self.config, self.algorithm.needs
+        config = self.config
         # The shared loop hands the policy on to the parts below alone.
         self.policy = self.sampled = self.remote  # type: ignore[assignment]
-        self._load(
-            Encoder(
-                self.remote.chat,
-                config.data.format,
-                max_prompt=int(config.rollout.max_prompt_length or 1),
-                context=self.remote.context,
-                max_response=int(config.rollout.max_response_length or 1),
-                selective=needs.expert_keep,
-            )
-        )
+        self._load(make_encoder(config, self.remote, self.algorithm.needs))
         skips = _NoMoments()
         self.optimiser = skips  # type: ignore[assignment]
         self.updater = Updater(  # type: ignore[assignment]

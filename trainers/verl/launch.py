@@ -7,7 +7,7 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import closing, contextmanager, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,21 +57,30 @@ def launch(
     algorithm = build_algorithm(config)
     folder = RunFolder(config, fresh=fresh)
     if not folder.finished:
-        tell = say or _ignore
-        policy = remote_policy(config, algorithm.needs, tell)
-        with opened(config, algorithm.needs, folder.path, tell) as trainer:
-            from planarena.trainers.verl.trainer import Session
+        from planarena.trainers.local.material import Material
+        from planarena.trainers.local.start import make_encoder
 
-            trainer.train(
-                Session(
-                    config=config,
-                    algorithm=algorithm,
-                    folder=folder,
-                    policy=policy,
-                    show=show or _ignore,
-                    say=tell,
+        tell = say or _ignore
+        # What is cheap to refuse is refused first: Ray and its workers take a minute to start.
+        check_start(config)
+        with closing(Material(config, algorithm.needs, tell)) as material:
+            material.open()
+            policy = remote_policy(config, algorithm.needs, tell)
+            material.read(make_encoder(config, policy, algorithm.needs))
+            with opened(config, algorithm.needs, folder.path, tell) as trainer:
+                from planarena.trainers.verl.trainer import Session
+
+                trainer.train(
+                    Session(
+                        config=config,
+                        algorithm=algorithm,
+                        folder=folder,
+                        policy=policy,
+                        show=show or _ignore,
+                        say=tell,
+                        material=material,
+                    )
                 )
-            )
     return result_of(folder, config)
 
 

@@ -13,6 +13,7 @@ from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils.tracking import Tracking
 
 from planarena.trainers.config import TrainConfig
+from planarena.trainers.local.material import Material
 from planarena.trainers.local.run import RunFolder
 from planarena.trainers.types import Algorithm
 from planarena.trainers.verl.engine import Cluster, Engine
@@ -38,6 +39,7 @@ class Session:
         policy: The tokenizer and the size of the context.
         show: Told (steps done, steps, metrics) after each step.
         say: Told what else happens.
+        material: What the run works on, where it has been read already.
     """
 
     config: TrainConfig
@@ -46,6 +48,7 @@ class Session:
     policy: RemotePolicy
     show: Callable[[int, int, dict[str, Any]], None]
     say: Callable[[str], None]
+    material: Material | None = None
 
 
 @register_trainer(TRAINER)
@@ -144,6 +147,7 @@ class Trainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
             cluster,
             show=session.show,
             say=session.say,
+            material=session.material,
         )
         try:
             return engine.run()

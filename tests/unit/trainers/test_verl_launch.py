@@ -10,11 +10,22 @@ from importlib import util as imports
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from planarena.errors import ConfigError, UserError
+from planarena.errors import ConfigError, PlanArenaError, UserError
 from planarena.pipeline import ray_head
-from planarena.trainers.config import RolloutConfig, TrainConfig, UpdateConfig, complete
+from planarena.trainers.config import (
+    DataConfig,
+    ModelConfig,
+    RolloutConfig,
+    TinyConfig,
+    TrainConfig,
+    UpdateConfig,
+    ValidationConfig,
+    complete,
+)
+from planarena.trainers.local.start import start_path
 from planarena.trainers.types import Step
 from planarena.trainers.verl import versions
 from planarena.trainers.verl.rows import Info, Kind, Row, deal, padding_row
@@ -59,6 +70,35 @@ def test_too_little_shared_memory_is_refused(monkeypatch: pytest.MonkeyPatch, tm
     # A cluster that runs already has its memory elsewhere.
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:6379")
     launching.check_start(config)
+
+
+def test_data_that_do_not_fit_are_refused_before_ray_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, root: Path
+) -> None:
+    def started(*_: Any) -> None:
+        raise AssertionError("Ray was started")
+
+    monkeypatch.setattr(launching, "opened", started)
+    tiny = TinyConfig(hidden=16, layers=1, heads=2, intermediate=16, vocabulary=400, warm_start=0)
+    data = DataConfig(path=str(root / "data" / "sample"), template="short", limit=20)
+    model = ModelConfig(path="tiny", tiny=tiny)
+    config = TrainConfig(algorithm="grpo", engine="verl", data=data, model=model)
+    good = complete(msgspec.structs.replace(config, out=str(tmp_path / "first")))
+    # Otherwise all is well, and it gets as far as Ray.
+    with pytest.raises(AssertionError, match="Ray was started"):
+        launching.launch(good)
+    start = ModelConfig(path=start_path(good))
+    for number, wrong in enumerate(
+        (
+            {"data": msgspec.structs.replace(data, template="chord")},
+            {"data": msgspec.structs.replace(data, path=str(tmp_path / "nowhere"))},
+            {"validation": ValidationConfig(bench=str(tmp_path / "nowhere"))},
+        )
+    ):
+        out = str(tmp_path / str(number))
+        changed = msgspec.structs.replace(config, model=start, out=out, **wrong)
+        with pytest.raises(PlanArenaError, match="'chord'|nowhere"):
+            launching.launch(complete(changed))
 
 
 def test_a_port_in_use_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:

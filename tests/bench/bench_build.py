@@ -1,4 +1,4 @@
-"""Speed and size of a build: gold a second, CPU, peak memory of all processes, variety; and by state size.
+"""Speed and size of a build: gold a second, CPU, peak memory of all processes, variety; by state size; seeding.
 
 Run it alone on a quiet machine: `python tests/bench/bench_build.py [TRAJECTORIES] [WORKERS]`.
 Gold a second is accepted gold trajectories over the wall time of the whole process, imports included.
@@ -24,7 +24,7 @@ import msgspec
 
 import planarena
 from planarena.config import BuildConfig
-from planarena.environments.domains import DOMAINS, load_domain
+from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
 from planarena.pipeline.language import ScenarioLanguage
 from planarena.pipeline.products import Executed
 from planarena.pipeline.scenario_run import execute_scenario
@@ -190,6 +190,32 @@ def by_state_size(pad_bytes: int, scenarios: int = 24) -> tuple[float, float]:
     return statistics.median(sizes) / 1024, gold / seconds
 
 
+def seeding(scenarios: int = 3) -> list[tuple[str, float, float]]:
+    """Return (environments, ms a seed, its share of the CPU time of a scenario that is executed and worded).
+
+    One row for each environment and each combination: seeds of a combination are drawn until they fit each other.
+    """
+    found = []
+    names = [(name,) for name in DOMAINS] + [group.domains for group in COMBINATIONS]
+    for domains in names:
+        draw_seeds(domains, Random("word lists are read at the first use"))
+        started = time.process_time()
+        for number in range(8):
+            draw_seeds(domains, Random(number))
+        seconds = (time.process_time() - started) / 8
+        config = BuildConfig(sources=tuple(f"builtin:{name}" for name in domains))
+        whole = time.process_time()
+        for number in range(scenarios):
+            done = execute_scenario(config, draw_scenario(config, number))
+            writer = ScenarioLanguage(config, done)
+            for item in done.items:
+                if isinstance(item, Executed):
+                    writer.describe(item)
+        whole = (time.process_time() - whole) / scenarios
+        found.append((" + ".join(domains), 1000 * seconds, seconds / whole))
+    return found
+
+
 def main() -> None:
     """Print it all."""
     trajectories = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
@@ -214,6 +240,9 @@ def main() -> None:
     for pad in (0, 30_000, 120_000):
         size, speed = by_state_size(pad)
         print(f"  {size:6.1f} KiB   {speed:.0f}")
+    print("drawing a seed (wanted: 2 ms alone, 5 ms together), and its share of a scenario's CPU time:")
+    for domains, milliseconds, share in seeding():
+        print(f"  {domains:<34} {milliseconds:6.2f} ms   {100 * share:5.2f} %")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,20 +42,39 @@ def test_concurrency_is_reached_and_never_exceeded(tmp_path: Path) -> None:
         assert server.max_in_flight == 10
 
 
+def nearest(rate: Callable[[Path], float], folder: Path) -> float:
+    """Return the highest of at most three rates, as shares of the limit; none may exceed it by five percent.
+
+    What else runs on the machine can only make a rate lower.
+    """
+    found = 0.0
+    for attempt in range(3):
+        share = rate(folder / str(attempt))
+        assert share <= 1.05
+        found = max(found, share)
+        if found >= 0.95:
+            break
+    return found
+
+
 def test_requests_per_minute_within_five_percent(tmp_path: Path) -> None:
-    with ScriptedServer(Script()) as server:
-        run(server, tmp_path, 200, requests_per_minute=2400)
-        first, last = server.arrivals[0].at, server.arrivals[-1].at
-        # 199 intervals at 40 a second. Below, only lateness of a loaded machine: a fake clock shows the rate is used.
-        assert 0.85 <= 199 / (last - first) / 40 <= 1.05
+    def rate(folder: Path) -> float:
+        with ScriptedServer(Script()) as server:
+            run(server, folder, 120, requests_per_minute=1200)
+            # 119 intervals at 20 a second.
+            return 119 / (server.arrivals[-1].at - server.arrivals[0].at) / 20
+
+    assert nearest(rate, tmp_path) >= 0.95
 
 
 def test_tokens_per_minute_within_five_percent(tmp_path: Path) -> None:
-    with ScriptedServer(Script()) as server:
-        spent = run(server, tmp_path, 200, text="word " * 80, tokens_per_minute=240_000)
-        # Below the limit, and not far: it takes some answers to learn how long they are.
-        rate = spent.tokens / (server.arrivals[-1].at - server.arrivals[0].at)
-        assert 0.85 <= rate / 4000 <= 1.05
+    def rate(folder: Path) -> float:
+        with ScriptedServer(Script()) as server:
+            spent = run(server, folder, 120, text="word " * 80, tokens_per_minute=120_000)
+            return spent.tokens / (server.arrivals[-1].at - server.arrivals[0].at) / 2000
+
+    # It takes some answers to learn how long they are.
+    assert nearest(rate, tmp_path) >= 0.85
 
 
 def test_a_429_stops_everything_for_as_long_as_it_says(tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def kill_at(out, seconds, victim):
         os.kill(target, signal.SIGKILL)
     if victim == "parent":
         process.wait()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while any(
             Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]
             for pid in workers

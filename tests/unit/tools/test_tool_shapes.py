@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from random import Random
 
@@ -53,9 +52,8 @@ def test_samples_match_their_pattern(pattern: str) -> None:
     ],
 )  # fmt: skip
 def test_patterns_that_must_not_stay(pattern: str, fault: str) -> None:
-    begun = time.monotonic()
+    # None of them is run on anything: the first three would not end.
     assert fault in (pattern_fault(pattern) or "")
-    assert time.monotonic() - begun < 2  # none of them is run on anything
 
 
 def test_bfcl_rows_and_functions(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def main() -> None:
         )
     print(f"{'':20}{whole // _SHARE:>14,}{whole:>14,}   ratio (wanted at {whole:,}: 3 s, 200 ms)")
     for name, value in large.items():
-        print(f"{name:20}{small[name]:>14,.3f}{value:>14,.3f}   {value / small[name]:.2f}")
+        digits = 0 if name == "bytes" else 3
+        print(f"{name:20}{small[name]:>14,.{digits}f}{value:>14,.{digits}f}   {value / small[name]:.2f}")
 
 
 if __name__ == "__main__":

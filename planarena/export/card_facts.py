@@ -8,7 +8,7 @@ from typing import Any
 
 from planarena.export.card_tools import ToolCounts, count_tools, largest
 from planarena.export.escaping import escape_markdown
-from planarena.records import Run
+from planarena.records import Run, read_columns
 
 __all__ = ["render_facts", "tool_facts"]
 
@@ -46,7 +46,6 @@ def render_facts(run: Run) -> str:
 def tool_facts(run: Run) -> dict[str, Counter[str]]:
     """Count the tools by execution kind, licence and benchmark that they resemble."""
     import msgspec
-    import pyarrow.parquet
 
     facts: dict[str, Counter[str]] = {
         "execution_kind": Counter(),
@@ -54,7 +53,7 @@ def tool_facts(run: Run) -> dict[str, Counter[str]]:
         "contamination": Counter(),
     }
     for path in run.shards("tools"):
-        read = pyarrow.parquet.read_table(path, columns=list(facts)).to_pydict()
+        read = dict(zip(facts, read_columns(path, *facts), strict=True))
         facts["execution_kind"].update(read["execution_kind"])
         facts["licence"].update(read["licence"])
         for marks in read["contamination"]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from planarena.records import Run
+from planarena.records import Run, read_columns
 from planarena.tools.tool import vendor_of
 
 __all__ = ["ToolCounts", "count_tools", "largest"]
@@ -24,17 +24,15 @@ class ToolCounts(NamedTuple):
 
 def count_tools(run: Run) -> ToolCounts:
     """Count the distinct tools of a run, shard by shard."""
-    import pyarrow.parquet
-
     called = set(_called(run))
     offered: dict[str, Counter[str]] = {name: Counter() for name in ToolCounts._fields}
     used: dict[str, Counter[str]] = {name: Counter() for name in ToolCounts._fields}
-    columns = ["tool_id", "execution_kind", "licence", "source_kind", "namespace"]
+    columns = ("tool_id", "execution_kind", "licence", "source_kind", "namespace")
     for path in run.shards("tools"):
-        for row in pyarrow.parquet.read_table(path, columns=columns).to_pylist():
-            vendor = vendor_of(row["source_kind"], row["namespace"])
-            classes = zip(ToolCounts._fields, (row["execution_kind"], row["licence"], vendor), strict=True)
-            is_called = bytes.fromhex(row["tool_id"])[:8] in called
+        for tool_id, kind, licence, source_kind, namespace in zip(*read_columns(path, *columns), strict=True):
+            vendor = vendor_of(source_kind, namespace)
+            classes = zip(ToolCounts._fields, (kind, licence, vendor), strict=True)
+            is_called = bytes.fromhex(tool_id)[:8] in called
             for name, value in classes:
                 offered[name][value] += 1
                 used[name][value] += is_called
@@ -48,16 +46,12 @@ def count_tools(run: Run) -> ToolCounts:
 
 def _called(run: Run) -> Iterator[bytes]:
     """Yield the first 8 bytes of the id of every tool called in a gold trajectory."""
-    import pyarrow.compute
-    import pyarrow.parquet
-
     for steps, trajectories in zip(run.shards("steps"), run.shards("trajectories"), strict=True):
-        read = pyarrow.parquet.read_table(trajectories, columns=["trajectory_id", "kind"])
-        gold = read.filter(pyarrow.compute.equal(read["kind"], "gold"))["trajectory_id"]
-        made = pyarrow.parquet.read_table(steps, columns=["trajectory_id", "tool_id"])
-        mine = made.filter(pyarrow.compute.is_in(made["trajectory_id"], value_set=gold))
-        for tool_id in pyarrow.compute.unique(mine["tool_id"]).to_pylist():
-            # A call of a tool that does not exist bears its name, not an id; gold has none.
+        kinds = zip(*read_columns(trajectories, "trajectory_id", "kind"), strict=True)
+        gold = {trajectory_id for trajectory_id, kind in kinds if kind == "gold"}
+        made = zip(*read_columns(steps, "trajectory_id", "tool_id"), strict=True)
+        # A call of a tool that does not exist bears its name, not an id; gold has none.
+        for tool_id in {tool_id for trajectory_id, tool_id in made if trajectory_id in gold}:
             yield bytes.fromhex(tool_id)[:8]
 
 

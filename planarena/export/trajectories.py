@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from planarena.errors import RunError
-from planarena.records import Run, read_rows
+from planarena.records import Run, read_columns, read_rows
 from planarena.records.tables import (
     DecisionPointRow,
     ExecutionRow,
@@ -144,13 +144,13 @@ def find_ids(run: Run, prefix: str = "", most: int | None = None) -> list[tuple[
         run: The run.
         prefix: Hexadecimal digits; the empty prefix fits all.
         most: Stop after so many; None finds all.
-    """
-    import pyarrow.parquet
 
+    Raises:
+        RunError: A shard is damaged.
+    """
     found: list[tuple[str, str]] = []
     for path in run.shards("trajectories"):
-        column = pyarrow.parquet.read_table(path, columns=["trajectory_id"]).column(0)
-        for name in column.to_pylist():
+        for name in read_columns(path, "trajectory_id")[0]:
             if name.startswith(prefix):
                 found.append((name, path.stem))
                 if len(found) == most:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from planarena.errors import RunError
-from planarena.records import Run
+from planarena.records import Run, read_columns
 
 __all__ = [
     "Choice",
@@ -25,7 +25,6 @@ __all__ = [
     "TaskRecord",
     "ToolRecord",
     "TrajectoryRecord",
-    "read_columns",
     "read_shard",
     "read_tools",
 ]
@@ -232,29 +231,3 @@ def _beside(path: Path, table: str, record: type[_Record]) -> list[_Record]:
 def _read(path: Path, record: type[_Record]) -> list[_Record]:
     names: tuple[str, ...] = record._fields  # type: ignore[attr-defined]
     return [record(*values) for values in zip(*read_columns(path, *names), strict=True)]
-
-
-def read_columns(path: Path, *names: str) -> list[list[Any]]:
-    """Return columns of a shard.
-
-    Raises:
-        RunError: The shard is damaged or lacks a column.
-    """
-    import pyarrow
-    import pyarrow.parquet
-
-    # Arrow's own allocator keeps what a shard took, and so does the dataset reader behind `read_table`; a build's
-    # parent would hold a hundred megabytes for nothing.
-    usual = pyarrow.default_memory_pool()
-    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
-    try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            read = file.read(columns=list(names), use_threads=False)
-        return [read.column(name).to_pylist() for name in names]
-    except (pyarrow.ArrowException, KeyError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise RunError(
-            f"the shard is damaged: {reason}", where=str(path), fix="build the run again"
-        ) from error
-    finally:
-        pyarrow.set_memory_pool(usual)

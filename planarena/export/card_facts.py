@@ -8,7 +8,8 @@ from typing import Any
 
 from planarena.export.card_tools import ToolCounts, count_tools, largest
 from planarena.export.escaping import escape_markdown
-from planarena.records import Run, read_columns
+from planarena.records import Run
+from planarena.records.shards import read_columns
 
 __all__ = ["render_facts", "tool_facts"]
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from planarena.records import Run, read_columns
+from planarena.records import Run
+from planarena.records.shards import read_columns
 from planarena.tools.tool import vendor_of
 
 __all__ = ["ToolCounts", "count_tools", "largest"]

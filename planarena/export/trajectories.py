@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from planarena.errors import RunError
-from planarena.records import Run, read_columns, read_rows
+from planarena.records import Run, read_rows
+from planarena.records.shards import read_columns
 from planarena.records.tables import (
     DecisionPointRow,
     ExecutionRow,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planarena.records.canonical import CanonicalError, canonical_bytes, canonical_json, content_id
 from planarena.records.run import Run
-from planarena.records.shards import ShardInfo, read_columns, read_rows, write_shard
+from planarena.records.shards import ShardInfo, read_rows, write_shard
 from planarena.records.tables import FORMAT_VERSION, TABLES
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "canonical_bytes",
     "canonical_json",
     "content_id",
-    "read_columns",
     "read_rows",
     "write_shard",
 ]

@@ -124,8 +124,8 @@ def read_columns(path: Path, *names: str) -> list[list[Any]]:
     import pyarrow
     import pyarrow.parquet
 
-    # Arrow's own allocator keeps what a shard took, and so does the dataset reader behind `read_table`: a build's parent
-    # would hold a hundred megabytes for nothing. The latter also takes three to six times as long for a small shard.
+    # Arrow's own allocator keeps what a shard took, and so does the dataset reader behind `read_table`: the parent of a
+    # build would hold a hundred megabytes for nothing. The reader also takes three to six times as long.
     usual = pyarrow.default_memory_pool()
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     try:

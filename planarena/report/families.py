@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from planarena.errors import RunError
-from planarena.records import Run, read_columns
+from planarena.records import Run
+from planarena.records.shards import read_columns
 
 __all__ = [
     "Choice",

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from planarena.export.escaping import escape_html
-from planarena.records import Run, read_columns
+from planarena.records import Run
+from planarena.records.shards import read_columns
 from planarena.report.charts import columns, rows
 from planarena.report.page import table
 from planarena.report.shapes import shape_of

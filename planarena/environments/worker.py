@@ -121,8 +121,7 @@ class Worker:
             self._start()
         self._number += 1
         request = json.dumps([self._number, method, value], separators=(",", ":")).encode() + b"\n"
-        deadline = time.monotonic() + (self.limits.call_seconds if seconds is None else seconds)
-        reply = self._exchange(request, deadline)
+        reply = self._exchange(request, self.limits.call_seconds if seconds is None else seconds)
         if not isinstance(reply, dict) or reply.get("id") != self._number:
             raise self._fail("the worker's answer does not belong to the call")
         if (error := reply.get("error")) is not None:
@@ -142,7 +141,7 @@ class Worker:
         )
         self._rest = b""
         self.starts += 1
-        if self._exchange(b"", time.monotonic() + self.limits.start_seconds) != "ready":
+        if self._exchange(b"", self.limits.start_seconds) != "ready":
             raise self._fail("the worker did not say that it is ready")
 
     def _fail(self, what: str, kind: type[SandboxError] = WorkerDiedError) -> SandboxError:
@@ -154,9 +153,10 @@ class Worker:
             f"{what} (exit status {status}){': ' if sandbox.complaint else ''}{sandbox.complaint[-2000:]}"
         )
 
-    def _exchange(self, request: bytes, deadline: float) -> Any:
+    def _exchange(self, request: bytes, seconds: float) -> Any:
         """Write a request while reading, so that neither side waits for the other's full pipe."""
         assert self._sandbox is not None
+        deadline = time.monotonic() + seconds
         stdin, stdout = self._sandbox.process.stdin, self._sandbox.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -169,7 +169,9 @@ class Worker:
             while b"\n" not in parts[-1]:
                 ready = selector.select(max(0.0, deadline - time.monotonic()))
                 if not ready:
-                    raise self._fail("the worker did not answer in time and was killed", WorkerTimeoutError)
+                    raise self._fail(
+                        f"the worker did not answer within {seconds:g} s and was killed", WorkerTimeoutError
+                    )
                 for key, _ in ready:
                     if key.fileobj is stdin:
                         try:

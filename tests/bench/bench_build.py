@@ -191,10 +191,7 @@ def by_state_size(pad_bytes: int, scenarios: int = 24) -> tuple[float, float]:
 
 
 def seeding(scenarios: int = 3) -> list[tuple[str, float, float]]:
-    """Return (environments, ms a seed, its share of the CPU time of a scenario that is executed and worded).
-
-    One row for each environment and each combination: seeds of a combination are drawn until they fit each other.
-    """
+    """Return (environments, ms a seed, its share of the CPU time of a scenario that is executed and worded)."""
     found = []
     names = [(name,) for name in DOMAINS] + [group.domains for group in COMBINATIONS]
     for domains in names:

@@ -24,7 +24,7 @@ _SHARE = 8
 
 
 def measure(run: Run, browser: Browser) -> dict[str, float]:
-    """Return sizes and the least of three times, by what was done."""
+    """Return the size, the time of one writing, and the least of three times of opening and of the slowest filter."""
     page = run.path / "report.html"
     found = {"bytes": float(page.stat().st_size)}
     start = time.process_time()

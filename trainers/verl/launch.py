@@ -125,7 +125,7 @@ def opened(config: TrainConfig, needs: Needs, root: Path, say: Callable[[str], N
         say: Told what takes time.
 
     Raises:
-        UserError: As `launch`.
+        UserError: As `launch`, but for what `check_start` finds.
         PlanArenaError: Likewise.
     """
     from planarena.trainers.local.model import base_path
@@ -135,7 +135,6 @@ def opened(config: TrainConfig, needs: Needs, root: Path, say: Callable[[str], N
 
     folder = (root / "verl").resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    check_start(config)
     adapters = first_adapters(config, needs, folder)
     model = base_path(start_path(config))
     if Path(model).is_dir():

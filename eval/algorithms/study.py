@@ -154,7 +154,7 @@ def _named(unit: Unit) -> Iterator[None]:
 def _set_up(parent: int) -> None:
     import signal
 
-    from planarena.pipeline.orphans import die_with
+    from planarena.pipeline.run.orphans import die_with
 
     # Else the same command, given again after a kill, would find its units still in work.
     die_with(parent)

@@ -12,7 +12,7 @@ from planarena.environments import operations
 from planarena.environments.errands import Errands
 from planarena.eval.algorithms.data import House, StudyTask
 from planarena.formats import Call
-from planarena.pipeline.origins import tool_row
+from planarena.pipeline.execute.origins import tool_row
 from planarena.records import canonical_json, content_id, write_shard
 from planarena.records.tables import (
     FORMAT_VERSION,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from planarena.export.trajectories import JoinedTrajectory
-    from planarena.pipeline.ledger import Ledger
+    from planarena.pipeline.run.ledger import Ledger
     from planarena.records.run import Run
 
 __all__ = ["inspect"]
@@ -160,7 +160,7 @@ def _in_ledger(run: Run, read: Callable[[Ledger], list[Any]]) -> list[Any] | Non
     import sqlite3
 
     from planarena.errors import RunError
-    from planarena.pipeline.ledger import Ledger
+    from planarena.pipeline.run.ledger import Ledger
 
     path = run.path / "ledger.sqlite"
     if not path.is_file():

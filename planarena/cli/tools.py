@@ -337,7 +337,7 @@ def _tools_of(source: str, unsafe: bool = False) -> list[Tool]:
     from planarena.environments import operations
     from planarena.environments.domains import load_domain
     from planarena.environments.sources import SourceOptions, open_source, split_source
-    from planarena.pipeline.scenarios import domains_of
+    from planarena.pipeline.execute.scenarios import domains_of
     from planarena.tools import read_tool_list
 
     if source != "builtin" and not source.startswith("builtin:"):

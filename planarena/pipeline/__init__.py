@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planarena.pipeline.build import Progress, build
-from planarena.pipeline.dry_run import DryRun, plan_build
+from planarena.pipeline.run.build import Progress, build
+from planarena.pipeline.run.dry_run import DryRun, plan_build
 
 __all__ = ["DryRun", "Progress", "build", "plan_build"]

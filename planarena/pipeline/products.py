@@ -71,7 +71,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
         over_serialised: See `planarena.tasks.algebra.from_order`.
         goal: The goal.
         reported: The steps whose outputs the answer reports.
-        unproven: It was executed once, for good: see `planarena.pipeline.for_good`.
+        unproven: It was executed once, for good: see `planarena.pipeline.execute.for_good`.
     """
 
     expression: str

@@ -25,10 +25,10 @@ import msgspec
 import planarena
 from planarena.config import BuildConfig
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
-from planarena.pipeline.language import ScenarioLanguage
+from planarena.pipeline.execute.scenario_run import execute_scenario
+from planarena.pipeline.execute.scenarios import draw_scenario
+from planarena.pipeline.language.describe import ScenarioLanguage
 from planarena.pipeline.products import Executed
-from planarena.pipeline.scenario_run import execute_scenario
-from planarena.pipeline.scenarios import draw_scenario
 
 
 def family_of(pid: int) -> list[int]:

@@ -22,9 +22,9 @@ from planarena.config import BuildConfig, CompositionConfig
 from planarena.environments import sandbox
 from planarena.environments.sources import open_source
 from planarena.errors import PlanArenaError
+from planarena.pipeline.execute.scenario_run import execute_scenario
+from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.pipeline.products import Executed
-from planarena.pipeline.scenario_run import execute_scenario
-from planarena.pipeline.scenarios import draw_scenario
 from planarena.tools.openapi import convert_openapi
 
 MEMORY = {

@@ -20,7 +20,7 @@ import planarena
 from planarena import Run
 from planarena.config import BuildConfig, CallsConfig, CompositionConfig, ExecutionConfig, ModelsConfig
 from planarena.errors import PlanArenaError, UserError
-from planarena.pipeline.ledger import Ledger
+from planarena.pipeline.run.ledger import Ledger
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from builds import contents

@@ -13,13 +13,13 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-import planarena.pipeline.scenario_run as scenario_run
+import planarena.pipeline.execute.scenario_run as scenario_run
 from planarena.config import BuildConfig, CompositionConfig
 from planarena.environments import Seed
 from planarena.environments.openapi_source import families
 from planarena.environments.sources import Source
+from planarena.pipeline.execute.scenarios import Scenario
 from planarena.pipeline.products import Executed
-from planarena.pipeline.scenarios import Scenario
 from planarena.tools.openapi import Conversion, convert_openapi
 
 pytestmark = pytest.mark.full

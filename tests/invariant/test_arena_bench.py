@@ -12,7 +12,7 @@ from planarena import BuildConfig, Run
 from planarena.bench import bench_path
 from planarena.config import PRESETS
 from planarena.eval.arena.making import BENCH_CONFIG, make_bench
-from planarena.pipeline.scenarios import draw_scenario
+from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.proofs import open_scenario, read_goal, replay_trajectory
 from planarena.records import content_id
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from planarena.errors import PlanArenaError, UserError
-from planarena.pipeline.ray_head import RayHead, expect_tokens, import_ray
+from planarena.pipeline.run.ray_head import RayHead, expect_tokens, import_ray
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.verl.versions import check_installed
 

@@ -22,8 +22,8 @@ from planarena.environments.session_unit import SessionUnit
 from planarena.environments.session_world import SessionWorld
 from planarena.environments.sources import Source
 from planarena.errors import EnvironmentUnavailableError, SourceError
+from planarena.pipeline.execute.scenarios import Scenario
 from planarena.pipeline.products import Executed
-from planarena.pipeline.scenarios import Scenario
 from planarena.records.canonical import canonical_json
 
 pytestmark = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no sandbox here: {sandbox.missing()}")
@@ -114,7 +114,7 @@ def test_five_servers_prove_trajectories_of_several_steps_across_servers(unit: S
 
 
 def _prove(config: BuildConfig, scenario: Scenario, drawn: Any) -> list[list[tuple[str, str]]]:
-    import planarena.pipeline.scenario_run as scenario_run
+    import planarena.pipeline.execute.scenario_run as scenario_run
 
     known = scenario_run.wording_of
     scenario_run.wording_of = lambda _: drawn.wording  # type: ignore[assignment]

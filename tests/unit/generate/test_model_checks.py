@@ -23,9 +23,9 @@ from planarena.generate.model_checks import (
     check_written_query,
 )
 from planarena.generate.model_texts import TextFaultError, check_text, find_stated, foreign_numbers
-from planarena.pipeline.execute import execute_chunk
-from planarena.pipeline.language import describe_chunk
-from planarena.pipeline.model_phase import brief_of
+from planarena.pipeline.execute.chunk import execute_chunk
+from planarena.pipeline.language.describe import describe_chunk
+from planarena.pipeline.models.phase import brief_of
 from planarena.pipeline.products import Discard
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))

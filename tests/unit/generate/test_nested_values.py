@@ -13,10 +13,10 @@ from planarena.environments.generic_wording import is_sayable, sayable_value
 from planarena.environments.instances import Generator
 from planarena.environments.wording import FIELD
 from planarena.generate.surfaces import surface
-from planarena.pipeline.execute import execute_scenario
-from planarena.pipeline.language import ScenarioLanguage
+from planarena.pipeline.execute.chunk import execute_scenario
+from planarena.pipeline.execute.scenarios import draw_scenario
+from planarena.pipeline.language.describe import ScenarioLanguage
 from planarena.pipeline.products import Executed, Language
-from planarena.pipeline.scenarios import draw_scenario
 
 ADDRESS = {
     "type": "object",

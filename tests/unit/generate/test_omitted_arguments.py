@@ -13,7 +13,7 @@ from planarena.environments.generic_wording import Phrase, tool_wording
 from planarena.environments.wording import FIELD, load_wording
 from planarena.generate.clauses import parse_template
 from planarena.generate.no_call import write_no_calls
-from planarena.pipeline.scenarios import draw_scenario
+from planarena.pipeline.execute.scenarios import draw_scenario
 
 
 def arguments_named(template):

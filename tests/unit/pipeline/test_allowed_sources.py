@@ -12,8 +12,8 @@ from planarena.cli._tool_scaffold import SCAFFOLD
 from planarena.config import AllowedConfig, BuildConfig, ExecutionConfig
 from planarena.environments import sources
 from planarena.errors import SourceError
-from planarena.pipeline.jobs import allow_for, phase_keys
-from planarena.pipeline.scenarios import domains_of
+from planarena.pipeline.execute.scenarios import domains_of
+from planarena.pipeline.run.jobs import allow_for, phase_keys
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planarena.pipeline import free_memory, jobs
+from planarena.pipeline.run import free_memory, jobs
 from planarena.records.run import Run
 
 

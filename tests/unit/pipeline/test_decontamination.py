@@ -12,7 +12,7 @@ from planarena.config import BuildConfig, ExecutionConfig
 from planarena.environments import operations
 from planarena.environments.domains import load_domain
 from planarena.errors import SourceError
-from planarena.pipeline.jobs import phase_keys
+from planarena.pipeline.run.jobs import phase_keys
 
 CONFIG = BuildConfig(
     sources=("builtin:banking",),
@@ -84,7 +84,7 @@ def test_other_data_of_a_benchmark_is_other_work(tmp_path):
     keys = []
     for text in ("one question", "another question"):
         file.write_text(json.dumps({"question": text}))
-        from planarena.pipeline import decontamination
+        from planarena.pipeline.execute import decontamination
 
         decontamination._read.cache_clear()
         keys.append(phase_keys(config).execute)

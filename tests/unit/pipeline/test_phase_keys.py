@@ -7,8 +7,8 @@ import pytest
 
 from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, ModelsConfig, SplitConfig
 from planarena.generate import model_requests
-from planarena.pipeline import jobs
-from planarena.pipeline.jobs import phase_keys
+from planarena.pipeline.run import jobs
+from planarena.pipeline.run.jobs import phase_keys
 
 BASE = BuildConfig(sources=("builtin:banking",))
 

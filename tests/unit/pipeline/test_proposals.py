@@ -19,9 +19,10 @@ from planarena.generate.model_brief import TaskBrief
 from planarena.generate.model_records import Proposal, Written
 from planarena.generate.model_writer import Meter, TaskWriter
 from planarena.llm import ModelConfig, SyncGateway
-from planarena.pipeline.execute import execute_chunk
-from planarena.pipeline.language import describe_chunk
-from planarena.pipeline.model_phase import brief_of, choices_of
+from planarena.pipeline.execute.chunk import execute_chunk
+from planarena.pipeline.finish.proposals import with_models
+from planarena.pipeline.language.describe import describe_chunk
+from planarena.pipeline.models.phase import brief_of, choices_of
 from planarena.pipeline.products import (
     Discard,
     Executed,
@@ -30,7 +31,6 @@ from planarena.pipeline.products import (
     LanguageChunk,
     ModelChunk,
 )
-from planarena.pipeline.proposals import with_models
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from llm_build_model import Steered

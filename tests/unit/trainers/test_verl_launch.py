@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from planarena.errors import ConfigError, PlanArenaError, UserError
-from planarena.pipeline import ray_head
+from planarena.pipeline.run import ray_head
 from planarena.trainers.config import (
     DataConfig,
     ModelConfig,

@@ -15,9 +15,9 @@ import msgspec
 from planarena.environments import Outcome, World
 from planarena.environments.session_world import SessionWorld
 from planarena.episodes import Episode, Goal, Taken
+from planarena.pipeline.execute.proving import Path as Pointer
+from planarena.pipeline.execute.proving import Proven, required_outputs, told_values
 from planarena.pipeline.products import Attempt, Discard
-from planarena.pipeline.proving import Path as Pointer
-from planarena.pipeline.proving import Proven, required_outputs, told_values
 from planarena.records.canonical import content_id
 from planarena.records.shards import write_durably
 from planarena.tasks.atoms import Call

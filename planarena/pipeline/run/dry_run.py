@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from planarena.config import BuildConfig
 from planarena.environments.catalog import group_of, operations_of
 from planarena.errors import UserError
-from planarena.pipeline.jobs import allow_for
-from planarena.pipeline.quotas import find_lots
-from planarena.pipeline.scenarios import domains_of
+from planarena.pipeline.execute.quotas import find_lots
+from planarena.pipeline.execute.scenarios import domains_of
+from planarena.pipeline.run.jobs import allow_for
 
 if TYPE_CHECKING:
-    from planarena.pipeline.model_estimate import PhaseEstimate
+    from planarena.pipeline.models.estimate import PhaseEstimate
 
 __all__ = ["DryRun", "check_domains", "plan_build"]
 
@@ -59,7 +59,7 @@ def plan_build(config: BuildConfig) -> DryRun:
 def _plan_models(config: BuildConfig) -> tuple[PhaseEstimate, ...]:
     if not config.models.active:
         return ()
-    from planarena.pipeline.model_estimate import estimate_models
+    from planarena.pipeline.models.estimate import estimate_models
 
     return tuple(estimate_models(config))
 

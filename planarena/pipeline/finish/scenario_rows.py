@@ -8,10 +8,10 @@ from typing import Any
 
 from planarena.config import SplitConfig
 from planarena.environments.catalog import group_of
-from planarena.pipeline.contrast_rows import write_contrast
-from planarena.pipeline.keys import masked_shape
+from planarena.pipeline.finish.contrast_rows import write_contrast
+from planarena.pipeline.finish.keys import masked_shape
+from planarena.pipeline.finish.proposal_rows import write_proposals
 from planarena.pipeline.products import Attempt, Discard, Executed, ExecutedScenario, Language, Origin, Step
-from planarena.pipeline.proposal_rows import write_proposals
 from planarena.quality.choice import BALANCE, DROP, DUPLICATE, KEEP
 from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
@@ -41,7 +41,7 @@ _REFUSED = {
 class ScenarioRows:
     """Writes the rows of one scenario: itself, its gold trajectories and its discards.
 
-    `planarena.pipeline.contrast_rows` adds what goes beyond gold.
+    `planarena.pipeline.finish.contrast_rows` adds what goes beyond gold.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.export.card import render_card
-from planarena.pipeline.decontamination import findings
+from planarena.pipeline.execute.decontamination import findings
 from planarena.records.run import Run
 from planarena.records.shards import write_durably
 from planarena.records.tables import FORMAT_VERSION

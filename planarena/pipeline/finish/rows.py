@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from planarena.config import BuildConfig
-from planarena.pipeline.contrast_rows import write_no_call
-from planarena.pipeline.origins import origin_of
+from planarena.pipeline.execute.origins import origin_of
+from planarena.pipeline.finish.contrast_rows import write_no_call
+from planarena.pipeline.finish.scenario_rows import ScenarioRows
 from planarena.pipeline.products import ExecutedChunk, ExecutedScenario, LanguageChunk, Origin
-from planarena.pipeline.scenario_rows import ScenarioRows
 from planarena.quality.choice import KEEP
 from planarena.quality.fingerprints import fingerprint
 from planarena.records.tables import TableRow, ToolRow

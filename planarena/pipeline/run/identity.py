@@ -9,7 +9,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.errors import RunError
-from planarena.pipeline.ledger import Ledger
+from planarena.pipeline.run.ledger import Ledger
 from planarena.records.tables import FORMAT_VERSION
 
 __all__ = ["check_identity"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import describe_environment, is_builtin, operations_of
-from planarena.pipeline.decontamination import marked
+from planarena.pipeline.execute.decontamination import marked
 from planarena.pipeline.products import ExecutedScenario, OfferedTool, Origin
 from planarena.records.canonical import canonical_json
 from planarena.records.tables import ToolRow

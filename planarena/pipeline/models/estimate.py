@@ -12,9 +12,9 @@ from planarena.generate.model_brief import TaskBrief
 from planarena.generate.model_requests import build_request, proposer_of
 from planarena.llm import ModelConfig, Request
 from planarena.llm.backend import LiteLLMBackend
-from planarena.pipeline.execute import execute_chunk
-from planarena.pipeline.language import describe_chunk
-from planarena.pipeline.model_phase import brief_of, choices_of, models_of, with_plain_names
+from planarena.pipeline.execute.chunk import execute_chunk
+from planarena.pipeline.language.describe import describe_chunk
+from planarena.pipeline.models.phase import brief_of, choices_of, models_of, with_plain_names
 from planarena.pipeline.products import Discard
 from planarena.records.canonical import canonical_bytes
 

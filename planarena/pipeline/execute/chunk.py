@@ -6,12 +6,12 @@ import traceback
 
 from planarena.config import BuildConfig
 from planarena.errors import UserError
-from planarena.pipeline.assigned import MOST_NUMBERS, draws_of, has_more
-from planarena.pipeline.origins import origins_of
+from planarena.pipeline.execute.assigned import MOST_NUMBERS, draws_of, has_more
+from planarena.pipeline.execute.origins import origins_of
+from planarena.pipeline.execute.quotas import Assignment
+from planarena.pipeline.execute.scenario_run import execute_scenario
+from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.pipeline.products import ExecutedChunk, ExecutedScenario, Quarantined
-from planarena.pipeline.quotas import Assignment
-from planarena.pipeline.scenario_run import execute_scenario
-from planarena.pipeline.scenarios import draw_scenario
 
 __all__ = ["execute_chunk"]
 

@@ -14,7 +14,7 @@ from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, lo
 from planarena.environments.sources import may_simulate, split_source
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
-from planarena.pipeline.decontamination import permitted
+from planarena.pipeline.execute.decontamination import permitted
 from planarena.records.canonical import content_id
 from planarena.tools import Tool, read_tool_list
 

@@ -16,15 +16,15 @@ from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.simulated import take_paid_calls
 from planarena.environments.sources import SourceOptions, allow, close_descriptions, keep_conversions
-from planarena.pipeline.decontamination import benchmarks_digest
-from planarena.pipeline.execute import execute_chunk
-from planarena.pipeline.finish import rows_of_chunk
-from planarena.pipeline.keys import chunk_keys
-from planarena.pipeline.language import describe_chunk
+from planarena.pipeline.execute.chunk import execute_chunk
+from planarena.pipeline.execute.decontamination import benchmarks_digest
+from planarena.pipeline.execute.quotas import Assignment
+from planarena.pipeline.execute.scenarios import domains_of
+from planarena.pipeline.finish.keys import chunk_keys
+from planarena.pipeline.finish.proposals import with_models
+from planarena.pipeline.finish.rows import rows_of_chunk
+from planarena.pipeline.language.describe import describe_chunk
 from planarena.pipeline.products import ExecutedChunk, LanguageChunk, ModelChunk, load_product, save_product
-from planarena.pipeline.proposals import with_models
-from planarena.pipeline.quotas import Assignment
-from planarena.pipeline.scenarios import domains_of
 from planarena.quality import ItemKeys
 from planarena.records.canonical import content_id
 from planarena.records.run import Run
@@ -109,21 +109,13 @@ class EmbedReply(msgspec.Struct, frozen=True):
 
 
 # What a phase runs and reads besides its configuration: folders and files of the package.
-_EXECUTE_FILES = (
-    *("assigned", "decontamination", "execute", "origins", "products", "proving"),
-    *("for_good", "quotas", "scenario_run", "scenarios", "task_pools", "untried"),
-)
 _EXECUTE_SOURCES = (
     *("environments", "tasks", "episodes", "proofs", "tools", "data/seeds"),
-    *(f"pipeline/{name}.py" for name in _EXECUTE_FILES),
+    *("pipeline/execute", "pipeline/products.py"),
 )
-_LANGUAGE_SOURCES = ("generate", "pipeline/contrast.py", "pipeline/language.py")
-_MODELS_SOURCES = ("generate", "judges", "pipeline/model_phase.py")
-_QUALITY_FILES = ("contrast_rows", "finish", "keys", "proposal_rows", "proposals", "scenario_rows")
-_QUALITY_SOURCES = (
-    *("quality", "records"),
-    *(f"pipeline/{name}.py" for name in _QUALITY_FILES),
-)
+_LANGUAGE_SOURCES = ("generate", "pipeline/language")
+_MODELS_SOURCES = ("generate", "judges", "pipeline/models")
+_QUALITY_SOURCES = ("quality", "records", "pipeline/finish")
 
 
 @cache

@@ -21,10 +21,8 @@ from planarena.generate.model_brief import TaskBrief
 from planarena.generate.model_records import Failure, Written
 from planarena.generate.model_writer import Choice, Meter, TaskWriter
 from planarena.llm import Budget, LLMError, ModelConfig, Spent, SyncGateway, read_model
-from planarena.pipeline.execute import execute_chunk
-from planarena.pipeline.jobs import Job, PhaseKeys, product_path
-from planarena.pipeline.language import describe_chunk, reported_in, steps_of
-from planarena.pipeline.ledger import Ledger
+from planarena.pipeline.execute.chunk import execute_chunk
+from planarena.pipeline.language.describe import describe_chunk, reported_in, steps_of
 from planarena.pipeline.products import (
     Candidate,
     Discard,
@@ -37,6 +35,8 @@ from planarena.pipeline.products import (
     load_product,
     save_product,
 )
+from planarena.pipeline.run.jobs import Job, PhaseKeys, product_path
+from planarena.pipeline.run.ledger import Ledger
 from planarena.quality.choice import KEEP
 from planarena.tasks.algebra import order_of, parse
 

@@ -20,7 +20,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.errors import UserError
-from planarena.pipeline.jobs import FinishReply, Job, PhaseKeys, ProduceReply, do_job, product_path
+from planarena.pipeline.run.jobs import FinishReply, Job, PhaseKeys, ProduceReply, do_job, product_path
 
 __all__ = ["SharedStorage", "do_shared_job", "forget_scratch", "storage_of", "without_storage"]
 

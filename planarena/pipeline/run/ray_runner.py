@@ -17,9 +17,9 @@ from typing import Any
 
 from planarena.config import BuildConfig
 from planarena.errors import EnvironmentUnavailableError, PlanArenaError
-from planarena.pipeline.jobs import Job, PhaseKeys
-from planarena.pipeline.pool import MOST_DEATHS, Pool, Reply, answer
-from planarena.pipeline.ray_head import RayHead, import_ray
+from planarena.pipeline.run.jobs import Job, PhaseKeys
+from planarena.pipeline.run.pool import MOST_DEATHS, Pool, Reply, answer
+from planarena.pipeline.run.ray_head import RayHead, import_ray
 
 __all__ = ["RayPool"]
 

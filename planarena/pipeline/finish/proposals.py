@@ -19,8 +19,9 @@ from planarena.generate.clauses import StepWords
 from planarena.generate.model_records import Proposal, Written
 from planarena.generate.mutations import Knowledge
 from planarena.generate.semantic_values import hidden_values
-from planarena.pipeline.contrast import ScenarioContrast, as_attempt
-from planarena.pipeline.language import ScenarioLanguage, steps_of
+from planarena.pipeline.execute.scenarios import rng_for
+from planarena.pipeline.language.contrast import ScenarioContrast, as_attempt
+from planarena.pipeline.language.describe import ScenarioLanguage, steps_of
 from planarena.pipeline.products import (
     Candidate,
     Contrast,
@@ -32,7 +33,6 @@ from planarena.pipeline.products import (
     LanguageChunk,
     ModelChunk,
 )
-from planarena.pipeline.scenarios import rng_for
 from planarena.proofs import Choice, DecisionPoint, judge_choice, scalars_of
 from planarena.tasks.atoms import Call, resolve
 

@@ -8,15 +8,15 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from planarena.pipeline.orphans import die_with
-from planarena.pipeline.pool import answer
-from planarena.pipeline.shared_storage import forget_scratch
+from planarena.pipeline.run.orphans import die_with
+from planarena.pipeline.run.pool import answer
+from planarena.pipeline.run.shared_storage import forget_scratch
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Serve jobs until the pipe closes: `python -m planarena.pipeline.worker FD PARENT`."""
+    """Serve jobs until the pipe closes: `python -m planarena.pipeline.run.worker FD PARENT`."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     die_with(parent)
     # Ctrl-C reaches the whole process group: stopping is the parent's decision.

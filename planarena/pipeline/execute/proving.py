@@ -23,7 +23,7 @@ class Proven(NamedTuple):
         taken: Its executions in the recorded order.
         goal: Its goal.
         reported: The steps whose outputs the answer reports.
-        unproven: It was executed once and nothing was proven: see `planarena.pipeline.for_good`.
+        unproven: It was executed once and nothing was proven: see `planarena.pipeline.execute.for_good`.
     """
 
     taken: list[Taken]

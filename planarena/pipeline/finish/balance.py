@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import group_of
-from planarena.pipeline.scenarios import domains_of
+from planarena.pipeline.execute.scenarios import domains_of
 from planarena.quality import Balance, Chooser
 
 __all__ = ["new_chooser"]

@@ -18,8 +18,9 @@ from planarena.generate.clauses import StepWords
 from planarena.generate.no_call import write_no_calls
 from planarena.generate.offline import write_plan, write_response, write_step_plans
 from planarena.generate.queries import write_query
-from planarena.pipeline.contrast import ScenarioContrast, as_attempt
-from planarena.pipeline.decontamination import strike_queries
+from planarena.pipeline.execute.decontamination import strike_queries
+from planarena.pipeline.execute.scenarios import rng_for
+from planarena.pipeline.language.contrast import ScenarioContrast, as_attempt
 from planarena.pipeline.products import (
     Candidate,
     Discard,
@@ -30,7 +31,6 @@ from planarena.pipeline.products import (
     LanguageChunk,
     NoCall,
 )
-from planarena.pipeline.scenarios import rng_for
 from planarena.tasks.algebra import parse, relabel
 
 __all__ = ["ScenarioLanguage", "describe_chunk", "reported_in", "steps_of"]

@@ -14,12 +14,15 @@ from planarena.config import BuildConfig
 from planarena.environments.catalog import operations_of
 from planarena.environments.simulated import take_paid_calls
 from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
-from planarena.pipeline.balance import new_chooser
-from planarena.pipeline.decontamination import marked, permitted
-from planarena.pipeline.dry_run import check_domains
-from planarena.pipeline.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
-from planarena.pipeline.identity import check_identity
-from planarena.pipeline.jobs import (
+from planarena.pipeline.execute.decontamination import marked, permitted
+from planarena.pipeline.execute.origins import tool_row
+from planarena.pipeline.execute.quotas import Quotas, find_lots
+from planarena.pipeline.execute.scenarios import domains_of
+from planarena.pipeline.finish.balance import new_chooser
+from planarena.pipeline.run.dry_run import check_domains
+from planarena.pipeline.run.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
+from planarena.pipeline.run.identity import check_identity
+from planarena.pipeline.run.jobs import (
     FinishReply,
     Job,
     PhaseKeys,
@@ -29,20 +32,17 @@ from planarena.pipeline.jobs import (
     phase_keys,
     product_path,
 )
-from planarena.pipeline.ledger import FinishedChunk, Ledger
-from planarena.pipeline.origins import tool_row
-from planarena.pipeline.outputs import write_outputs
-from planarena.pipeline.pool import JobFailed, Pool, Reply
-from planarena.pipeline.quotas import Quotas, find_lots
-from planarena.pipeline.scenarios import domains_of
-from planarena.pipeline.shared_storage import storage_of, without_storage
+from planarena.pipeline.run.ledger import FinishedChunk, Ledger
+from planarena.pipeline.run.outputs import write_outputs
+from planarena.pipeline.run.pool import JobFailed, Pool, Reply
+from planarena.pipeline.run.shared_storage import storage_of, without_storage
 from planarena.quality import ItemKeys
 from planarena.records.canonical import content_id
 from planarena.records.run import Run
 from planarena.records.shards import write_shard
 
 if TYPE_CHECKING:
-    from planarena.pipeline.model_phase import ModelPhase
+    from planarena.pipeline.models.phase import ModelPhase
 
 __all__ = ["Progress", "build"]
 
@@ -147,7 +147,7 @@ class _Build:
         self._resume()
         if self.keys.models:
             # Imported here: a build without models need not load what asks them.
-            from planarena.pipeline.model_phase import ModelPhase
+            from planarena.pipeline.models.phase import ModelPhase
 
             self.models = ModelPhase(self.config, self.keys, self.root, self.ledger)
         pool = self._open_pool()
@@ -208,7 +208,7 @@ class _Build:
         arguments = (self.workers, self.root, self.config, self.keys)
         if self.config.execution.engine == "local" or self.chooser.full or self._spent():
             return Pool(*arguments)
-        from planarena.pipeline.ray_runner import RayPool
+        from planarena.pipeline.run.ray_runner import RayPool
 
         return RayPool(*arguments, address=self.config.execution.ray_address)
 

@@ -11,13 +11,13 @@ from planarena.environments.catalog import wording_of
 from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
-from planarena.pipeline.folder import FOR_GOOD
-from planarena.pipeline.for_good import OnceOnly
+from planarena.pipeline.execute.for_good import OnceOnly
+from planarena.pipeline.execute.proving import Proven, prove_task
+from planarena.pipeline.execute.scenarios import Scenario, rng_for
+from planarena.pipeline.execute.task_pools import TaskPools
+from planarena.pipeline.execute.untried import Untried
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
-from planarena.pipeline.proving import Proven, prove_task
-from planarena.pipeline.scenarios import Scenario, rng_for
-from planarena.pipeline.task_pools import TaskPools
-from planarena.pipeline.untried import Untried
+from planarena.pipeline.run.folder import FOR_GOOD
 from planarena.proofs import Dependences, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render

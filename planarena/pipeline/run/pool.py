@@ -16,9 +16,9 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.errors import PlanArenaError, UserError
-from planarena.pipeline.free_memory import give_back
-from planarena.pipeline.jobs import EmbedReply, FinishReply, Job, PhaseKeys, ProduceReply, do_job
-from planarena.pipeline.shared_storage import do_shared_job, forget_scratch, storage_of
+from planarena.pipeline.run.free_memory import give_back
+from planarena.pipeline.run.jobs import EmbedReply, FinishReply, Job, PhaseKeys, ProduceReply, do_job
+from planarena.pipeline.run.shared_storage import do_shared_job, forget_scratch, storage_of
 
 __all__ = ["MOST_DEATHS", "JobFailed", "Pool", "Reply", "answer"]
 
@@ -124,7 +124,7 @@ class Pool:
         # which breaks scripts without a guard and notebooks.
         ours, theirs = Pipe()
         process = subprocess.Popen(
-            [sys.executable, "-m", "planarena.pipeline.worker", str(theirs.fileno()), str(os.getpid())],
+            [sys.executable, "-m", "planarena.pipeline.run.worker", str(theirs.fileno()), str(os.getpid())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
         )

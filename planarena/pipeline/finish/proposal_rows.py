@@ -9,7 +9,7 @@ from planarena.records.canonical import canonical_json, content_id
 from planarena.records.tables import ProposalRow, TrajectoryRow
 
 if TYPE_CHECKING:
-    from planarena.pipeline.scenario_rows import ScenarioRows
+    from planarena.pipeline.finish.scenario_rows import ScenarioRows
 
 __all__ = ["write_proposals"]
 

@@ -11,7 +11,7 @@ from planarena.records.canonical import canonical_json, content_id
 from planarena.records.tables import DecisionPointRow, QueryRow, StepRow, TaskRow, TrajectoryRow
 
 if TYPE_CHECKING:
-    from planarena.pipeline.scenario_rows import ScenarioRows
+    from planarena.pipeline.finish.scenario_rows import ScenarioRows
 
 __all__ = ["write_contrast", "write_no_call"]
 

@@ -1,0 +1,1 @@
+"""Phase 1: scenarios drawn, composed, executed and proven."""

@@ -1,0 +1,1 @@
+"""The build itself: the parent, its workers, the ledger, storage."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from planarena.environments import Outcome, World
-from planarena.environments.session_world import SessionWorld
+from planarena.environments.sources.session_world import SessionWorld
 from planarena.episodes import Episode, Goal, Taken
 from planarena.pipeline.products import Attempt, Discard
 from planarena.pipeline.proving import Path as Pointer

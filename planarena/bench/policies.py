@@ -8,7 +8,7 @@ from random import Random
 from planarena import formats
 from planarena.bench.policy import Asked, Reply
 from planarena.bench.tasks import Task
-from planarena.environments.instances import Generator, NoInstanceError
+from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.formats import Call
 
 __all__ = ["DoNothing", "GoldPolicy", "RandomTool", "Recorded"]

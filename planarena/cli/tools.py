@@ -122,8 +122,8 @@ def _check_source(source: str, unsafe: bool, as_json: bool) -> int:
     """Say what of a source converts and what can be executed."""
     import json
 
-    from planarena.environments.openapi_source import openapi_tools
     from planarena.environments.sources import SourceOptions, open_source, split_source
+    from planarena.environments.sources.openapi.source import openapi_tools
 
     kind, rest = split_source(source)
     problems: list[dict[str, str]] = []
@@ -275,7 +275,7 @@ def _world_with(source: str, tool: str, seed: int, unsafe: bool, model: str) -> 
                 return World([environment], [environment.seed(Random(seed))])
     else:
         if kind == "json" and not model:
-            from planarena.environments.simulated import require_gateway
+            from planarena.environments.sources.json.simulated import require_gateway
 
             require_gateway(source)
         for unit in open_source(source, SourceOptions(unsafe_no_sandbox=unsafe, model=model)).units:
@@ -345,7 +345,7 @@ def _tools_of(source: str, unsafe: bool = False) -> list[Tool]:
             return read_tool_list(source)
         kind, rest = split_source(source)
         if kind == "openapi":
-            from planarena.environments.openapi_source import openapi_tools
+            from planarena.environments.sources.openapi.source import openapi_tools
 
             return [one.tool for _, conversion in openapi_tools(Path(rest)) for one in conversion.operations]
         if kind == "json":

@@ -8,8 +8,14 @@ from planarena.environments.environment import BOUND, Environment, Seed, ToolErr
 from planarena.environments.world import Operation, Outcome, World, operations
 
 if TYPE_CHECKING:
-    from planarena.environments.sandbox import Limits, Sandbox
-    from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
+    from planarena.environments.sandbox import (
+        Limits,
+        ReplyError,
+        Sandbox,
+        Worker,
+        WorkerDiedError,
+        WorkerTimeoutError,
+    )
 
 __all__ = [
     "BOUND",
@@ -30,9 +36,7 @@ __all__ = [
     "tool",
 ]
 
-_CONFINED = {"Limits": "sandbox", "Sandbox": "sandbox"} | dict.fromkeys(
-    ("ReplyError", "Worker", "WorkerDiedError", "WorkerTimeoutError"), "worker"
-)
+_CONFINED = {"Limits", "ReplyError", "Sandbox", "Worker", "WorkerDiedError", "WorkerTimeoutError"}
 
 
 def __getattr__(name: str) -> Any:
@@ -40,7 +44,7 @@ def __getattr__(name: str) -> Any:
     if name in _CONFINED:
         from importlib import import_module
 
-        return getattr(import_module(f"{__name__}.{_CONFINED[name]}"), name)
+        return getattr(import_module(f"{__name__}.sandbox"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

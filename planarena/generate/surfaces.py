@@ -6,7 +6,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
-from planarena.environments.generic_wording import words_of
+from planarena.environments.sources.generic_wording import words_of
 
 __all__ = ["MANNERS", "surface"]
 

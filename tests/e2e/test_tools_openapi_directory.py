@@ -16,8 +16,8 @@ import pytest
 import planarena.pipeline.execute.scenario_run as scenario_run
 from planarena.config import BuildConfig, CompositionConfig
 from planarena.environments import Seed
-from planarena.environments.openapi_source import families
 from planarena.environments.sources import Source
+from planarena.environments.sources.openapi.source import families
 from planarena.pipeline.execute.scenarios import Scenario
 from planarena.pipeline.products import Executed
 from planarena.tools.openapi import Conversion, convert_openapi

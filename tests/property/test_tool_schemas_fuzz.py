@@ -17,7 +17,7 @@ import jsonschema_rs
 import pytest
 from jsonschema import Draft202012Validator
 
-from planarena.environments.instances import Generator, NoInstanceError
+from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.errors import UserError
 from planarena.tools import SchemaValidator, examine_tool_list
 from planarena.tools.openapi import convert_openapi

@@ -15,8 +15,14 @@ from pathlib import Path
 import pytest
 
 from planarena.environments import sandbox
-from planarena.environments.sandbox import Limits, Sandbox
-from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
+from planarena.environments.sandbox import (
+    Limits,
+    ReplyError,
+    Sandbox,
+    Worker,
+    WorkerDiedError,
+    WorkerTimeoutError,
+)
 from planarena.errors import EnvironmentUnavailableError
 
 needs_sandbox = pytest.mark.skipif(

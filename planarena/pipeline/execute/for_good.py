@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from planarena.environments import Outcome, World
-from planarena.environments.session_world import SessionWorld
+from planarena.environments.sources.session_world import SessionWorld
 from planarena.episodes import Episode, Goal, Taken
 from planarena.pipeline.execute.proving import Path as Pointer
 from planarena.pipeline.execute.proving import Proven, required_outputs, told_values

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from planarena.environments.emulator import EmulatedWorld
-from planarena.environments.instances import Generator, NoInstanceError
-from planarena.environments.openapi_source import Family, families
-from planarena.environments.rest_resources import analyse
 from planarena.environments.sources import Source
+from planarena.environments.sources.instances import Generator, NoInstanceError
+from planarena.environments.sources.openapi.emulator import EmulatedWorld
+from planarena.environments.sources.openapi.resources import analyse
+from planarena.environments.sources.openapi.source import Family, families
 from planarena.tools import SchemaValidator
 from planarena.tools.openapi import convert_openapi
 

@@ -13,10 +13,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from planarena.environments.addresses import AddressRefusedError, check_url, is_public
-from planarena.environments.http_executor import HttpSession, open_http
-from planarena.environments.session_world import SessionWorld
 from planarena.environments.sources import SourceOptions, open_source
+from planarena.environments.sources.addresses import AddressRefusedError, check_url, is_public
+from planarena.environments.sources.http.source import HttpSession, open_http
+from planarena.environments.sources.session_world import SessionWorld
 from planarena.environments.world import Operation
 from planarena.errors import SourceError
 from planarena.tools import SchemaValidator

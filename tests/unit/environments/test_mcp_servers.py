@@ -15,12 +15,12 @@ import pytest
 from planarena import managed
 from planarena.config import BuildConfig, CompositionConfig
 from planarena.environments import Seed, sandbox
-from planarena.environments.mcp import open_servers
-from planarena.environments.mcp_config import read_servers
-from planarena.environments.mcp_packages import npm_environment, resolve_command
-from planarena.environments.session_unit import SessionUnit
-from planarena.environments.session_world import SessionWorld
 from planarena.environments.sources import Source
+from planarena.environments.sources.mcp.config import read_servers
+from planarena.environments.sources.mcp.packages import npm_environment, resolve_command
+from planarena.environments.sources.mcp.source import open_servers
+from planarena.environments.sources.session_unit import SessionUnit
+from planarena.environments.sources.session_world import SessionWorld
 from planarena.errors import EnvironmentUnavailableError, SourceError
 from planarena.pipeline.execute.scenarios import Scenario
 from planarena.pipeline.products import Executed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planarena.environments.openapi_arguments import _typed
+from planarena.environments.sources.openapi.arguments import _typed
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from planarena.environments import sandbox
-from planarena.environments.python_source import open_python
 from planarena.environments.sandbox import Limits
-from planarena.environments.session_unit import SessionUnit
-from planarena.environments.session_world import SessionWorld
 from planarena.environments.sources import SourceOptions
+from planarena.environments.sources.python.source import open_python
+from planarena.environments.sources.session_unit import SessionUnit
+from planarena.environments.sources.session_world import SessionWorld
 from planarena.errors import EnvironmentUnavailableError, SourceError
 
 needs_sandbox = pytest.mark.skipif(

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from planarena.environments.catalog import unit_names
-from planarena.environments.simulated import SimulatedSession, open_simulated, require_gateway
 from planarena.environments.sources import open_source
+from planarena.environments.sources.json.simulated import SimulatedSession, open_simulated, require_gateway
 from planarena.errors import EnvironmentUnavailableError, SourceError
 from planarena.tools import Tool
 

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from planarena.config import BuildConfig, CompositionConfig, ContrastConfig
-from planarena.environments.generic_wording import is_sayable, sayable_value
-from planarena.environments.instances import Generator
+from planarena.environments.sources.generic_wording import is_sayable, sayable_value
+from planarena.environments.sources.instances import Generator
 from planarena.environments.wording import FIELD
 from planarena.generate.surfaces import surface
 from planarena.pipeline.execute.chunk import execute_scenario

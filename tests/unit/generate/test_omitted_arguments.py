@@ -9,7 +9,7 @@ import pytest
 from planarena.config import BuildConfig
 from planarena.environments import operations
 from planarena.environments.domains import DOMAINS, load_domain
-from planarena.environments.generic_wording import Phrase, tool_wording
+from planarena.environments.sources.generic_wording import Phrase, tool_wording
 from planarena.environments.wording import FIELD, load_wording
 from planarena.generate.clauses import parse_template
 from planarena.generate.no_call import write_no_calls

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from planarena.environments.instances import Generator, NoInstanceError
+from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.tools.openapi import Conversion, RestOperation
 
 __all__ = ["Api", "Entity", "Resource", "Role", "Route", "analyse", "find_entity", "normal"]

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from planarena.environments._seccomp import filter_descriptor
+from planarena.environments.sandbox._seccomp import filter_descriptor
 from planarena.errors import EnvironmentUnavailableError, SandboxError
 
 __all__ = ["Limits", "Sandbox", "interpreter_paths", "missing"]

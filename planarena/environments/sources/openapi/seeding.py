@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from planarena.environments.emulated_fields import fields_of
-from planarena.environments.emulator import EmulatedApi, seed_of
 from planarena.environments.environment import ToolError
-from planarena.environments.instances import Generator, NoInstanceError
-from planarena.environments.rest_resources import Api, Route
+from planarena.environments.sources.instances import Generator, NoInstanceError
+from planarena.environments.sources.openapi.emulator import EmulatedApi, seed_of
+from planarena.environments.sources.openapi.fields import fields_of
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.state import Record, Store
 from planarena.records.canonical import CanonicalError, canonical_bytes
 

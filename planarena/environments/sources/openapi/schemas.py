@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from planarena.environments.rest_resources import Api
+from planarena.environments.sources.openapi.resources import Api
 from planarena.errors import SchemaError
 from planarena.tools.tool import Tool
 from planarena.tools.validation import SchemaValidator, compile_together

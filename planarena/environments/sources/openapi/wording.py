@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from planarena.environments.generic_wording import Phrase, tool_wording, words_of
-from planarena.environments.rest_resources import Api, Route
+from planarena.environments.sources.generic_wording import Phrase, tool_wording, words_of
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.wording import Offer, Reference, ToolWording
 from planarena.tools.tool import Tool
 

@@ -10,23 +10,23 @@ from typing import Any
 
 import msgspec
 
-from planarena.environments.api_schemas import Results, compile_arguments
-from planarena.environments.emulator import (
+from planarena.environments.environment import ToolError
+from planarena.environments.sources.generic_wording import (
+    reportable,
+)
+from planarena.environments.sources.instances import Generator, NoInstanceError, everyday_facts
+from planarena.environments.sources.openapi.arguments import ArgumentMaker
+from planarena.environments.sources.openapi.emulator import (
     EmulatedApi,
     EmulatedWorld,
     id_of,
     state_observable,
 )
-from planarena.environments.emulator_seed import seed_tables
-from planarena.environments.environment import ToolError
-from planarena.environments.generic_wording import (
-    reportable,
-)
-from planarena.environments.instances import Generator, NoInstanceError, everyday_facts
-from planarena.environments.openapi_arguments import ArgumentMaker
-from planarena.environments.openapi_wording import word_tool
-from planarena.environments.rest_resources import Api, Route, analyse, normal
-from planarena.environments.sources import Opened
+from planarena.environments.sources.openapi.resources import Api, Route, analyse, normal
+from planarena.environments.sources.openapi.schemas import Results, compile_arguments
+from planarena.environments.sources.openapi.seeding import seed_tables
+from planarena.environments.sources.openapi.wording import word_tool
+from planarena.environments.sources.source import Opened
 from planarena.environments.state import Record
 from planarena.environments.wording import Offer, ToolWording, parse_pointer
 from planarena.environments.world import Operation

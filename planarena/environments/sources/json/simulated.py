@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from planarena.environments.session_unit import SessionUnit
-from planarena.environments.session_world import Safety, failure, make_outcome
+from planarena.environments.sources.session_unit import SessionUnit
+from planarena.environments.sources.session_world import Safety, failure, make_outcome
 from planarena.environments.world import Outcome
 from planarena.errors import EnvironmentUnavailableError
 from planarena.records.canonical import canonical_json, id_of_bytes

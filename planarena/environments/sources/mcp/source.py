@@ -16,14 +16,14 @@ from typing import Any
 import msgspec
 
 from planarena import managed
-from planarena.environments.addresses import check_url
-from planarena.environments.mcp_config import ServerConfig, read_servers
-from planarena.environments.mcp_packages import resolve_command
-from planarena.environments.sandbox import Limits
-from planarena.environments.session_unit import SessionUnit, ToolHints, effect_named
-from planarena.environments.session_world import Safety, SnapshotLostError, failure, make_outcome
-from planarena.environments.sources import SourceOptions
-from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
+from planarena.environments.sandbox.bubblewrap import Limits
+from planarena.environments.sandbox.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
+from planarena.environments.sources.addresses import check_url
+from planarena.environments.sources.mcp.config import ServerConfig, read_servers
+from planarena.environments.sources.mcp.packages import resolve_command
+from planarena.environments.sources.session_unit import SessionUnit, ToolHints, effect_named
+from planarena.environments.sources.session_world import Safety, SnapshotLostError, failure, make_outcome
+from planarena.environments.sources.source import SourceOptions
 from planarena.environments.world import Outcome
 from planarena.errors import SandboxError, SchemaError, SourceError
 from planarena.records.canonical import id_of_bytes
@@ -34,7 +34,7 @@ from planarena.tools.wire_names import with_wire_names
 
 __all__ = ["ServerSession", "open_servers"]
 
-_SERVICE = Path(__file__).with_name("_mcp_service.py")
+_SERVICE = Path(__file__).with_name("_service.py")
 # Servers that answer a failure as if it were a success nearly all begin its text so.
 _FAILURE = r"^\s*(Error|Database error|Failed|Failure|Exception|Traceback)\b"
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from planarena.environments.emulator import EmulatedApi
-from planarena.environments.generic_wording import is_nameable, is_sayable, sayable_value
-from planarena.environments.instances import Generator, NoInstanceError
-from planarena.environments.rest_resources import Api, Route, normal
+from planarena.environments.sources.generic_wording import is_nameable, is_sayable, sayable_value
+from planarena.environments.sources.instances import Generator, NoInstanceError
+from planarena.environments.sources.openapi.emulator import EmulatedApi
+from planarena.environments.sources.openapi.resources import Api, Route, normal
 from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.tool import Tool
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from planarena import managed
-from planarena.environments.sandbox import interpreter_paths
+from planarena.environments.sandbox.bubblewrap import interpreter_paths
 from planarena.errors import EnvironmentUnavailableError, SourceError
 
 __all__ = ["Program", "npm_environment", "resolve_command"]

@@ -19,10 +19,10 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import msgspec
 
-from planarena.environments.addresses import AddressRefusedError, Endpoint, check_url
-from planarena.environments.session_unit import SessionUnit, ToolHints
-from planarena.environments.session_world import Safety, failure, make_outcome
-from planarena.environments.sources import SourceOptions
+from planarena.environments.sources.addresses import AddressRefusedError, Endpoint, check_url
+from planarena.environments.sources.session_unit import SessionUnit, ToolHints
+from planarena.environments.sources.session_world import Safety, failure, make_outcome
+from planarena.environments.sources.source import SourceOptions
 from planarena.environments.world import Outcome
 from planarena.errors import SourceError
 from planarena.records.canonical import id_of_bytes

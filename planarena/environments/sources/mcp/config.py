@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from planarena.environments.session_unit import ToolHints
+from planarena.environments.sources.session_unit import ToolHints
 from planarena.errors import SourceError
 from planarena.tools.documents import read_document
 

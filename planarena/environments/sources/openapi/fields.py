@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from planarena.environments.instances import Generator, NoInstanceError
-from planarena.environments.rest_resources import Api, Route, normal
+from planarena.environments.sources.instances import Generator, NoInstanceError
+from planarena.environments.sources.openapi.resources import Api, Route, normal
 from planarena.environments.state import Record
 
 __all__ = ["agrees", "fields_of", "id_schema", "mentions", "placed", "told_by"]

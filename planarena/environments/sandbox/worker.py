@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from planarena.environments.sandbox import Limits, Sandbox, interpreter_paths
+from planarena.environments.sandbox.bubblewrap import Limits, Sandbox, interpreter_paths
 from planarena.errors import SandboxError
 
 __all__ = ["ReplyError", "Worker", "WorkerDiedError", "WorkerTimeoutError"]

@@ -10,11 +10,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from planarena.environments.sandbox import Limits
-from planarena.environments.session_unit import SessionUnit, ToolHints, effect_named, salt_number
-from planarena.environments.session_world import Safety, failure, make_outcome
-from planarena.environments.sources import SourceOptions
-from planarena.environments.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
+from planarena.environments.sandbox.bubblewrap import Limits
+from planarena.environments.sandbox.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
+from planarena.environments.sources.session_unit import SessionUnit, ToolHints, effect_named, salt_number
+from planarena.environments.sources.session_world import Safety, failure, make_outcome
+from planarena.environments.sources.source import SourceOptions
 from planarena.environments.world import Outcome
 from planarena.errors import SandboxError, SourceError
 from planarena.records.canonical import CanonicalError, canonical_bytes, id_of_bytes
@@ -24,7 +24,7 @@ from planarena.tools.wire_names import with_wire_names
 
 __all__ = ["PythonSession", "open_python", "python_limits"]
 
-_SERVICE = Path(__file__).with_name("_python_service.py")
+_SERVICE = Path(__file__).with_name("_service.py")
 
 
 def python_limits() -> Limits:
@@ -70,7 +70,7 @@ class PythonSession:
         self.file, self.module, root = _find(name)
         package = root / self.module.split(".", maxsplit=1)[0]
         shown = package if package.is_dir() else self.file
-        ours = Path(__file__).parent.parent
+        ours = Path(__file__).parents[3]
         self.owner: object = None
         self._worker = Worker(
             _SERVICE,

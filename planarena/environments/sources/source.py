@@ -345,7 +345,7 @@ def keep_conversions(folder: Path | None) -> None:
 
 
 def _open_description(text: str, file: str) -> Source:
-    from planarena.environments.openapi_source import families
+    from planarena.environments.sources.openapi.source import families
     from planarena.tools.conversion_store import convert_once
     from planarena.tools.openapi import convert_openapi
 
@@ -376,22 +376,22 @@ def _size_of(source: Source) -> int:
 def _open_lasting(text: str, options: SourceOptions) -> Source:
     kind, rest = split_source(text)
     if kind == "openapi":
-        from planarena.environments.openapi_source import families, openapi_tools
+        from planarena.environments.sources.openapi.source import families, openapi_tools
 
         units: list[Unit] = []
         for _, conversion in openapi_tools(Path(rest)):
             units.extend(families(conversion))
         return Source(text, units)
     if kind == "python":
-        from planarena.environments.python_source import open_python
+        from planarena.environments.sources.python.source import open_python
 
         return Source(text, [open_python(rest, options)])
     if kind == "mcp":
-        from planarena.environments.mcp import open_servers
+        from planarena.environments.sources.mcp.source import open_servers
 
         return Source(text, [open_servers(Path(rest), options)])
     if kind == "http":
-        from planarena.environments.http_executor import open_http
+        from planarena.environments.sources.http.source import open_http
 
         return Source(text, [open_http(Path(rest), options)])
     if kind == "json":
@@ -400,7 +400,7 @@ def _open_lasting(text: str, options: SourceOptions) -> Source:
         tools = read_tool_list(rest)
         if not options.model:
             return Source(text, [], tools)
-        from planarena.environments.simulated import ask_gateway, open_simulated
+        from planarena.environments.sources.json.simulated import ask_gateway, open_simulated
 
         return Source(text, [open_simulated(Path(rest).stem, tools, ask_gateway(options.model))])
     raise SourceError(

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from planarena.environments.environment import BOUND
-from planarena.environments.generic_wording import (
+from planarena.environments.sources.generic_wording import (
     Phrase,
     is_sayable,
     reportable,
@@ -26,10 +26,10 @@ from planarena.environments.generic_wording import (
     tool_wording,
     words_of,
 )
-from planarena.environments.instances import Generator, NoInstanceError, everyday_facts
-from planarena.environments.rest_resources import normal
-from planarena.environments.session_world import Session, SessionWorld
-from planarena.environments.sources import Opened
+from planarena.environments.sources.instances import Generator, NoInstanceError, everyday_facts
+from planarena.environments.sources.openapi.resources import normal
+from planarena.environments.sources.session_world import Session, SessionWorld
+from planarena.environments.sources.source import Opened
 from planarena.environments.wording import Offer, Reference, ToolWording, parse_pointer
 from planarena.environments.world import Operation, Outcome
 from planarena.records.canonical import CanonicalError, canonical_bytes

@@ -1,0 +1,35 @@
+"""Foreign tools as scenarios: what every source is, and one folder for each kind."""
+
+from __future__ import annotations
+
+from planarena.environments.sources.source import (
+    Drawn,
+    LiveWorld,
+    Opened,
+    Source,
+    SourceOptions,
+    Unit,
+    allow,
+    close_descriptions,
+    draw_tools,
+    keep_conversions,
+    may_simulate,
+    open_source,
+    split_source,
+)
+
+__all__ = [
+    "Drawn",
+    "LiveWorld",
+    "Opened",
+    "Source",
+    "SourceOptions",
+    "Unit",
+    "allow",
+    "close_descriptions",
+    "draw_tools",
+    "keep_conversions",
+    "may_simulate",
+    "open_source",
+    "split_source",
+]

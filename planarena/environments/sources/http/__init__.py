@@ -1,0 +1,1 @@
+"""HTTP services as sources: real calls to allowed hosts."""

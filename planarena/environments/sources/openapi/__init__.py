@@ -1,0 +1,1 @@
+"""OpenAPI descriptions as sources, executed by an emulator."""

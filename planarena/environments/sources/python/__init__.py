@@ -1,0 +1,1 @@
+"""Python modules as sources: read, described and called inside the sandbox alone."""

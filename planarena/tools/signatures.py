@@ -21,7 +21,7 @@ from typing import (
 from planarena.errors import SchemaError
 from planarena.tools.semantics import Semantic
 
-__all__ = ["describe", "input_schema", "output_schema"]
+__all__ = ["describe", "input_schema", "output_schema", "schema_of"]
 
 _PLAIN: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -57,12 +57,21 @@ def describe(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     return " ".join(part for part in head if part), arguments
 
 
-def _schema_of(annotation: Any, where: str) -> dict[str, Any]:
+def schema_of(annotation: Any, where: str) -> dict[str, Any]:
+    """Return the JSON Schema of a type.
+
+    Args:
+        annotation: The type, as in a signature.
+        where: What is being described, for errors.
+
+    Raises:
+        SchemaError: The type has no schema.
+    """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is NotRequired:
-        return _schema_of(arguments[0], where)
+        return schema_of(arguments[0], where)
     if origin is Annotated:
-        schema = _schema_of(arguments[0], where)
+        schema = schema_of(arguments[0], where)
         for extra in arguments[1:]:
             if isinstance(extra, Semantic):
                 words = extra.annotations()
@@ -82,11 +91,11 @@ def _schema_of(annotation: Any, where: str) -> dict[str, Any]:
             schema = {**_PLAIN[kinds.pop()], **schema}
         return schema
     if origin is list:
-        return {"type": "array", "items": _schema_of(arguments[0], where)}
+        return {"type": "array", "items": schema_of(arguments[0], where)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": _schema_of(arguments[1], where)}
+        return {"type": "object", "additionalProperties": schema_of(arguments[1], where)}
     if origin in (Union, types.UnionType):
-        members = [_schema_of(item, where) for item in arguments if item is not type(None)]
+        members = [schema_of(item, where) for item in arguments if item is not type(None)]
         if len(members) == len(arguments):
             return {"anyOf": members}
         if len(members) == 1 and isinstance(members[0].get("type"), str) and "enum" not in members[0]:
@@ -99,7 +108,7 @@ def _schema_of(annotation: Any, where: str) -> dict[str, Any]:
         optional |= annotation.__optional_keys__
         return {
             "type": "object",
-            "properties": {name: _schema_of(hint, f"{where}.{name}") for name, hint in hints.items()},
+            "properties": {name: schema_of(hint, f"{where}.{name}") for name, hint in hints.items()},
             "required": [name for name in hints if name not in optional],
         }
     raise SchemaError(
@@ -130,7 +139,7 @@ def input_schema(function: Callable[..., Any]) -> dict[str, Any]:
         # `T | None = None` says "may be left out", not "null is a value": callers leave it out.
         if optional and parameter.default is None:
             annotation = _without_none(annotation)
-        schema = _schema_of(annotation, where)
+        schema = schema_of(annotation, where)
         if name not in descriptions:
             raise SchemaError(
                 "the argument is not described", where=where, fix="add it to the docstring's Args"
@@ -161,4 +170,4 @@ def output_schema(function: Callable[..., Any]) -> dict[str, Any]:
     where = f"{function.__qualname__} -> result"
     if "return" not in hints:
         raise SchemaError("the result has no type", where=where, fix="annotate the return type")
-    return _schema_of(hints["return"], where)
+    return schema_of(hints["return"], where)

@@ -15,8 +15,8 @@ from hashlib import blake2b
 from random import Random
 from typing import Any
 
+from planarena.environments.contract import ToolError
 from planarena.environments.emulated_fields import agrees, fields_of, id_schema, mentions, placed, told_by
-from planarena.environments.environment import ToolError
 from planarena.environments.instances import Generator, NoInstanceError
 from planarena.environments.rest_resources import Api, Entity, Resource, Route, normal
 from planarena.environments.state import Record, Store, View

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from planarena.environments.contract import ToolError
 from planarena.environments.emulated_fields import fields_of
 from planarena.environments.emulator import EmulatedApi, seed_of
-from planarena.environments.environment import ToolError
 from planarena.environments.instances import Generator, NoInstanceError
 from planarena.environments.rest_resources import Api, Route
 from planarena.environments.state import Record, Store

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from planarena.environments.api_schemas import Results, compile_arguments
+from planarena.environments.contract import ToolError
 from planarena.environments.emulator import (
     EmulatedApi,
     EmulatedWorld,
@@ -18,7 +19,6 @@ from planarena.environments.emulator import (
     state_observable,
 )
 from planarena.environments.emulator_seed import seed_tables
-from planarena.environments.environment import ToolError
 from planarena.environments.generic_wording import (
     reportable,
 )

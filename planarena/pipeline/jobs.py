@@ -14,6 +14,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
+from planarena.environments.contract import WORDS
 from planarena.environments.simulated import take_paid_calls
 from planarena.environments.sources import SourceOptions, allow, close_descriptions, keep_conversions
 from planarena.pipeline.decontamination import benchmarks_digest
@@ -114,7 +115,7 @@ _EXECUTE_FILES = (
     *("for_good", "quotas", "scenario_run", "scenarios", "task_pools", "untried"),
 )
 _EXECUTE_SOURCES = (
-    *("environments", "tasks", "episodes", "proofs", "tools", "data/seeds"),
+    *("environments", "tasks", "episodes", "proofs", "tools"),
     *(f"pipeline/{name}.py" for name in _EXECUTE_FILES),
 )
 _LANGUAGE_SOURCES = ("generate", "pipeline/contrast.py", "pipeline/language.py")
@@ -137,6 +138,8 @@ def _source_digest(*places: str, models: bool = False) -> str:
         for file in sorted(found, key=str) if root.is_dir() else [root]:
             if file.name.startswith("model_") and place == "generate" and not models:
                 continue  # read by the models' phase alone
+            if file.name == WORDS and place == "environments":
+                continue  # what each phase reads of the wording is a part of its key
             digest.update(file.name.encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()

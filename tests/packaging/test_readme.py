@@ -35,7 +35,11 @@ def test_commands_run(root: Path, tmp_path: Path) -> None:
 
 def test_links_lead_somewhere(root: Path) -> None:
     missing = []
-    for page in [*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("planarena/environments/domains/*/*.md")]:
+    for page in [
+        *root.glob("*.md"),
+        *root.glob("docs/*.md"),
+        *root.glob("planarena/environments/domains/*/*.md"),
+    ]:
         for target in LINK.findall(page.read_text(encoding="utf-8")):
             if "://" not in target and not (page.parent / target.partition("#")[0]).exists():
                 missing.append(f"{page.relative_to(root)}: {target}")

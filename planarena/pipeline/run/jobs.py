@@ -14,6 +14,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
+from planarena.environments.contract import WORDS
 from planarena.environments.sources import SourceOptions, allow, close_descriptions, keep_conversions
 from planarena.environments.sources.json.simulated import take_paid_calls
 from planarena.pipeline.execute.chunk import execute_chunk
@@ -110,7 +111,7 @@ class EmbedReply(msgspec.Struct, frozen=True):
 
 # What a phase runs and reads besides its configuration: folders and files of the package.
 _EXECUTE_SOURCES = (
-    *("environments", "tasks", "episodes", "proofs", "tools", "data/seeds"),
+    *("environments", "tasks", "episodes", "proofs", "tools"),
     *("pipeline/execute", "pipeline/products.py"),
 )
 _LANGUAGE_SOURCES = ("generate", "pipeline/language")
@@ -129,6 +130,8 @@ def _source_digest(*places: str, models: bool = False) -> str:
         for file in sorted(found, key=str) if root.is_dir() else [root]:
             if file.name.startswith("model_") and place == "generate" and not models:
                 continue  # read by the models' phase alone
+            if file.name == WORDS and place == "environments":
+                continue  # what each phase reads of the wording is a part of its key
             digest.update(file.name.encode())
             digest.update(file.read_bytes())
     return digest.hexdigest()

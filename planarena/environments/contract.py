@@ -41,7 +41,7 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import msgspec
 
@@ -51,10 +51,13 @@ from planarena.environments.state import Record, View
 from planarena.errors import SourceError
 from planarena.records.canonical import canonical_bytes
 
-__all__ = ["BOUND", "SEEDS", "WORDS", "Effect", "Environment", "Seed", "ToolError", "proposals", "tool"]
+__all__ = [
+    "BOUND", "SEEDS", "WORDS", "Effect", "Environment", "Seed", "ToolError", "fixed", "proposals", "tool", "view",
+]  # fmt: skip
 
 SEEDS, WORDS = "seeds.yaml", "words.yaml"
 Effect = Literal["read", "create", "update", "delete"]
+_T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
 Proposer = Callable[[Any, Random], Iterable[dict[str, Any]]]
 
@@ -177,9 +180,10 @@ class Environment:
 
     def rows(self, table: str, **fields: Any) -> list[Record]:
         """Return the records of a table whose fields have these values: `self.rows("bills", status="unpaid")`."""
-        return [
-            row for row in self.state.scan(table) if all(row[name] == value for name, value in fields.items())
-        ]
+        found = list(self.state.scan(table))
+        for name, value in fields.items():
+            found = [row for row in found if row[name] == value]
+        return found
 
     def require(self, table: str, key: str, noun: str) -> Record:
         """Return a record, or fail the call with `not_found`."""
@@ -236,3 +240,32 @@ def proposals(name: str) -> Callable[[_F], _F]:
         return function
 
     return mark
+
+
+def fixed(name: str, *arguments: dict[str, Any]) -> Callable[[Any, Random], Iterable[dict[str, Any]]]:
+    """Return the source of proposals of a tool for which they are always the same.
+
+    Example:
+        `_propose_freeze = fixed("freeze_card", {})`, in the class.
+    """
+
+    @proposals(name)
+    def propose(_environment: Any, _rng: Random) -> Iterable[dict[str, Any]]:
+        yield from map(dict, arguments)
+
+    return propose
+
+
+def view(shape: type[_T], record: Mapping[str, Any], **more: Any) -> _T:
+    """Return what a result shows of a record: the fields that its type declares, in that order.
+
+    Args:
+        shape: The `TypedDict` that the tool returns.
+        record: Of the state; what the shape does not name stays hidden.
+        more: Fields that the record lacks, or that are shown otherwise.
+
+    Example:
+        `view(Card, card)`, `view(Account, account, card=view(Card, card))`
+    """
+    fields = shape.__annotations__
+    return cast(_T, {name: more[name] if name in more else record[name] for name in fields})

@@ -15,8 +15,13 @@ import msgspec
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.contract import WORDS
-from planarena.environments.sources import SourceOptions, allow, close_descriptions, keep_conversions
-from planarena.environments.sources.json.simulated import take_paid_calls
+from planarena.environments.sources import (
+    SourceOptions,
+    allow,
+    close_descriptions,
+    keep_conversions,
+    take_paid_calls,
+)
 from planarena.pipeline.execute.chunk import execute_chunk
 from planarena.pipeline.execute.decontamination import benchmarks_digest
 from planarena.pipeline.execute.quotas import Assignment

@@ -1,16 +1,17 @@
-"""Resources only: wording, seeds, locks, prompts; read through `load_yaml` and `read_text`."""
+"""Resources only: guidelines, locks, prompts, samples; read through `load_yaml` and `read_text`."""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 __all__ = ["load_yaml", "read_bytes", "read_text"]
 
 
 def read_bytes(path: str) -> bytes:
-    """Return a resource's bytes, as `read_bytes("seeds/people.yaml")`."""
+    """Return a resource's bytes, as `read_bytes("prompts/repair.yaml")`."""
     return files("planarena.data").joinpath(path).read_bytes()
 
 
@@ -20,8 +21,12 @@ def read_text(path: str) -> str:
 
 
 @cache
-def load_yaml(path: str) -> Any:
-    """Return a YAML resource, parsed once per process; treat it as immutable."""
+def load_yaml(path: str | Path) -> Any:
+    """Return a YAML resource by its name, or another YAML file by its `Path`, parsed once per process.
+
+    Treat it as immutable.
+    """
     import yaml
 
-    return yaml.load(read_bytes(path), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  safe loaders
+    text = read_bytes(path) if isinstance(path, str) else path.read_bytes()
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  safe loaders

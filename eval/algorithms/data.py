@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from planarena.environments import World
-from planarena.environments.errands import ITEMS, LEVELS, PEOPLE, ROOMS, Errands
+from planarena.environments.domains.errands.environment import ITEMS, LEVELS, PEOPLE, ROOMS, Errands
 from planarena.formats import Call
 from planarena.records import content_id
 

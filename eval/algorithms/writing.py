@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from planarena.environments import operations
-from planarena.environments.errands import Errands
+from planarena.environments.domains.errands.environment import Errands
 from planarena.eval.algorithms.data import House, StudyTask
 from planarena.formats import Call
 from planarena.pipeline.execute.origins import tool_row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planarena.environments.environment import BOUND, Environment, Seed, ToolError, proposals, tool
+from planarena.environments.contract import BOUND, Environment, Seed, ToolError, proposals, tool
 from planarena.environments.world import Operation, Outcome, World, operations
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
+from planarena.environments.contract import WORDS
 from planarena.environments.domains import load_domain
 from planarena.environments.sources import Drawn, Unit, open_source
 from planarena.environments.wording import Offer, ToolWording, load_wording, offers
@@ -62,7 +63,7 @@ def operations_of(name: str) -> dict[str, Operation]:
 
 def wording_of(name: str) -> dict[str, ToolWording]:
     """Return the words of a domain's tools."""
-    return load_wording(name) if is_builtin(name) else _unit(name).wording
+    return load_wording(load_domain(name).folder() / WORDS) if is_builtin(name) else _unit(name).wording
 
 
 def offers_of(name: str) -> dict[str, tuple[Offer, ...]]:

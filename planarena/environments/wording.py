@@ -1,20 +1,20 @@
 """The words of an environment: how users ask for its tools, what answers report, how values are referred to.
 
-The files are resources (`data/wording/DOMAIN.yaml`). Two parts of them steer execution too: `outputs` (what
+Each environment keeps them in `words.yaml` of its folder. Two parts of them steer execution too: `outputs` (what
 a final answer reports, hence what a goal requires) and the pointers of `refer` (what can be bound).
 """
 
 from __future__ import annotations
 
+import pathlib
 from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
 
-from planarena.data import read_bytes
-from planarena.environments.environment import Environment
+from planarena.environments.contract import WORDS, Environment
 from planarena.environments.world import operations
-from planarena.errors import SchemaError
+from planarena.errors import SchemaError, SourceError
 
 __all__ = [
     "FIELD",
@@ -86,28 +86,38 @@ class Offer(NamedTuple):
 
 
 @cache
-def load_wording(domain: str) -> dict[str, ToolWording]:
+def load_wording(file: pathlib.Path) -> dict[str, ToolWording]:
     """Return the wording of a domain's tools by wire name.
 
+    Args:
+        file: `words.yaml` of the environment's folder.
+
     Raises:
+        SourceError: There is no such file.
         SchemaError: The file does not fit `ToolWording`.
     """
-    name = f"wording/{domain}.yaml"
     try:
-        return msgspec.yaml.decode(read_bytes(name), type=_File).tools
-    except msgspec.ValidationError as error:
-        raise SchemaError(str(error), where=f"data/{name}", fix="correct the wording file") from error
+        return msgspec.yaml.decode(file.read_bytes(), type=_File).tools
+    except OSError as error:
+        raise SourceError(
+            f"cannot be read: {error.strerror}",
+            where=str(file),
+            fix=f"write the words of the tools into {WORDS}",
+        ) from error
+    except msgspec.DecodeError as error:
+        raise SchemaError(str(error), where=str(file), fix="correct the wording file") from error
 
 
-_OFFERS: dict[str, dict[str, tuple[Offer, ...]]] = {}
+_OFFERS: dict[type[Environment], dict[str, tuple[Offer, ...]]] = {}
 
 
 def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
     """Return for each tool of an environment what its result offers for binding."""
-    known = _OFFERS.get(environment.domain)
+    known = _OFFERS.get(environment)
     if known is not None:
         return known
-    wording = load_wording(environment.domain)
+    file = environment.folder() / WORDS
+    wording = load_wording(file)
     found: dict[str, tuple[Offer, ...]] = {}
     for name, operation in operations(environment).items():
         entries = []
@@ -117,12 +127,12 @@ def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
             if schema is None or "x-semantic" not in schema:
                 raise SchemaError(
                     f"refer names {pointer}, which has no semantic type in the result",
-                    where=f"data/wording/{environment.domain}.yaml: {name}",
+                    where=f"{file}: {name}",
                     fix="annotate the result's field with Semantic, or remove the entry",
                 )
             entries.append(Offer(pointer, path, schema["x-semantic"], bool(schema.get("x-hidden"))))
         found[name] = tuple(entries)
-    _OFFERS[environment.domain] = found
+    _OFFERS[environment] = found
     return found
 
 

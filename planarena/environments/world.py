@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from planarena.environments.environment import Environment, Seed, ToolError
+from planarena.environments.contract import Environment, Seed, ToolError
 from planarena.environments.state import Footprint, Record, Store
 from planarena.records.canonical import canonical_bytes
 from planarena.tools.signatures import describe, input_schema, output_schema
@@ -103,7 +103,7 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
                 execution_kind="real",
                 determinism="deterministic",
                 source_kind="builtin",
-                source_ref=f"{environment.__module__}:{environment.__name__}",
+                source_ref=environment.reference(),
                 licence="Apache-2.0",
             )
             validator = SchemaValidator(record.input_schema, f"{environment.domain}.{name}")

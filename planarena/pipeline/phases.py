@@ -16,6 +16,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
+from planarena.environments.contract import WORDS
 from planarena.environments.sources import SourceOptions, allow
 from planarena.pipeline.execute.decontamination import benchmarks_digest
 from planarena.pipeline.execute.scenarios import domains_of
@@ -27,19 +28,17 @@ __all__ = ["PHASES", "allow_for", "phase_keys", "source_digest", "sources_of"]
 
 # By phase, in the order in which they run, what it depends on beside what earlier phases do: packages and modules below
 # `planarena`, where a package counts with all that lies in it, and data. `planarena.config` is in no list: what a phase
-# reads of it is in its key by value.
+# reads of it is in its key by value, as are the words of environments: execution can do without most of them.
 PHASES: dict[str, tuple[str, ...]] = {
     "execute": (
         *("pipeline.execute", "pipeline.products", "environments", "episodes", "proofs", "tasks", "tools"),
         *("records", "llm", "managed", "quality.contamination", "generate.model_records", "errors"),
-        *("data/seeds", "data/prompts/answer_by_schema.yaml", "data/prompts/repair.yaml"),
+        *("data/prompts/answer_by_schema.yaml", "data/prompts/repair.yaml"),
     ),
     "language": ("pipeline.language", "generate"),
     "models": ("pipeline.models", "formats", "judges", "data/prompts"),
     "quality": ("pipeline.finish", "quality"),
 }
-# The words of environments are in the keys by value, so that execution can do without most of them.
-_BY_VALUE = "words.yaml"
 
 
 def sources_of(names: Iterable[str]) -> Iterator[tuple[str, Path]]:
@@ -53,7 +52,7 @@ def sources_of(names: Iterable[str]) -> Iterator[tuple[str, Path]]:
             place = top / name.replace(".", "/")
             place = place if place.is_dir() else place.with_suffix(".py")
         for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if file.is_file() and (suffixes is None or file.suffix in suffixes) and file.name != _BY_VALUE:
+            if file.is_file() and (suffixes is None or file.suffix in suffixes) and file.name != WORDS:
                 yield str(file.relative_to(top)), file
 
 

@@ -157,7 +157,7 @@ def by_state_size(pad_bytes: int, scenarios: int = 24) -> tuple[float, float]:
     The padding lies in a table that no tool reads, so it shows what the size alone costs: hashing, undo,
     seeding and storing. What scanning costs shows in the domains' own sizes.
     """
-    from planarena.environments.environment import Seed
+    from planarena.environments.contract import Seed
 
     config = BuildConfig()
     sizes, gold = [], 0

@@ -1,4 +1,4 @@
-"""The README's commands run, and its tree is the tree.
+"""The README's commands run, its pictures and links are there, and the tree of docs/architecture.md is the tree.
 
 A block that opens with ```sh runnable is run, in the order of the file and in one folder, so that a tour may
 go on with what an earlier block made.
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 BLOCK = re.compile(r"^```sh runnable\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s][^)\s]*)\)")
 TREE_LINE = re.compile(r"^(?P<indent> *)(?P<name>[\w.-]+/?)(?:  +(?P<comment>.*))?$")
 
 
@@ -32,8 +33,21 @@ def test_commands_run(root: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
 
 
+def test_links_lead_somewhere(root: Path) -> None:
+    missing = []
+    for page in [
+        *root.glob("*.md"),
+        *root.glob("docs/*.md"),
+        *root.glob("planarena/environments/domains/*/*.md"),
+    ]:
+        for target in LINK.findall(page.read_text(encoding="utf-8")):
+            if "://" not in target and not (page.parent / target.partition("#")[0]).exists():
+                missing.append(f"{page.relative_to(root)}: {target}")
+    assert missing == []
+
+
 def test_tree_is_the_tree(root: Path, tracked: list[str]) -> None:
-    text = (root / "README.md").read_text(encoding="utf-8")
+    text = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
     tree = text.partition("## The tree")[2].partition("```text\n")[2].partition("```")[0]
     stack: list[str] = []
     named = {}
@@ -46,5 +60,5 @@ def test_tree_is_the_tree(root: Path, tracked: list[str]) -> None:
     assert [name for name, comment in named.items() if not comment] == []
     folders = {name.split("/")[0] for name in tracked if "/" in name}
     folders |= {"/".join(name.split("/")[:2]) for name in tracked if re.match(r"planarena/\w+/", name)}
-    assert folders - named.keys() == set(), "folders that the README's tree leaves out"
-    assert named.keys() - folders - set(tracked) == set(), "in the README's tree, but not in the repository"
+    assert folders - named.keys() == set(), "folders that the tree leaves out"
+    assert named.keys() - folders - set(tracked) == set(), "in the tree, but not in the repository"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from planarena.environments import BOUND, World, operations
+from planarena.environments.catalog import wording_of
 from planarena.environments.domains import (
     COMBINATIONS,
     DOMAINS,
@@ -20,7 +21,7 @@ from planarena.environments.domains import (
     draw_seeds,
     load_domain,
 )
-from planarena.environments.wording import Offer, load_wording, offers, parse_pointer
+from planarena.environments.wording import Offer, offers, parse_pointer
 from planarena.errors import SourceError
 from planarena.generate.checks import check_query
 from planarena.generate.clauses import StepWords
@@ -272,7 +273,7 @@ def test_data_edges_between_domains_work(group: Combination) -> None:
 @per_group
 def test_what_crosses_domains_can_be_said(group: Combination) -> None:
     world = world_of(group, 0)
-    wording = {tool: words for name in group.domains for tool, words in load_wording(name).items()}
+    wording = {tool: words for name in group.domains for tool, words in wording_of(name).items()}
     for bridge, steps in chains_of(group, 0).items():
         words = [
             StepWords(

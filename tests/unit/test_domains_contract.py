@@ -6,7 +6,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -15,14 +14,14 @@ import pytest
 
 from planarena.data import load_yaml
 from planarena.environments import BOUND, Environment, Operation, World, domains, operations
-from planarena.environments.domains import DOMAINS
+from planarena.environments.domains import DOMAINS, STUDY, load_domain
+from planarena.environments.folders import open_folder
 from planarena.records.canonical import canonical_bytes
 from planarena.tools.validation import SchemaValidator
 
-# Every module of the folder, listed or not: a domain is held to the contract before it is announced.
-NAMES = sorted(
-    path.stem for path in Path(domains.__file__).parent.glob("*.py") if not path.stem.startswith("_")
-)
+# Every folder, listed or not: a domain is held to the contract before it is announced.
+FOLDERS = {path.parent.name: path.parent for path in Path(domains.__file__).parent.glob("*/environment.py")}
+NAMES = sorted(set(FOLDERS) - {STUDY})
 SEEDS = range(20)
 WALK_STEPS = 300
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -32,17 +31,7 @@ per_domain = pytest.mark.parametrize("domain", NAMES)
 
 @cache
 def environment_of(domain: str) -> type[Environment]:
-    module = import_module(f"{domains.__name__}.{domain}")
-    if domain in DOMAINS:
-        found: type[Environment] = getattr(module, DOMAINS[domain])
-        return found
-    classes = [
-        item
-        for item in vars(module).values()
-        if isinstance(item, type) and issubclass(item, Environment) and item.__module__ == module.__name__
-    ]
-    assert len(classes) == 1, f"{domain}: one environment class per file, found {classes}"
-    return classes[0]
+    return load_domain(domain) if domain in DOMAINS else open_folder(FOLDERS[domain])
 
 
 def tools_of(domain: str) -> dict[str, Operation]:
@@ -50,7 +39,7 @@ def tools_of(domain: str) -> dict[str, Operation]:
 
 
 def wording_of(domain: str) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = load_yaml(f"wording/{domain}.yaml")["tools"]
+    found: dict[str, dict[str, Any]] = load_yaml(FOLDERS[domain] / "words.yaml")["tools"]
     return found
 
 
@@ -134,8 +123,38 @@ def is_closed(operation: Operation, proposal: dict[str, Any]) -> bool:
     ) and not any(value is BOUND for value in proposal.values())
 
 
-def test_every_module_is_listed() -> None:
-    assert set(NAMES) == set(NAMES) & set(DOMAINS), f"add to DOMAINS: {sorted(set(NAMES) - set(DOMAINS))}"
+def test_every_folder_is_listed() -> None:
+    assert set(NAMES) - set(DOMAINS) == set(), "add it to DOMAINS"
+    assert set(DOMAINS) - set(NAMES) == set(), "listed, but no such folder"
+
+
+@per_domain
+def test_a_folder_holds_all_of_its_domain(domain: str) -> None:
+    """Code, words, seeds and a page for readers, and nothing that nobody reads."""
+    files = {path.name for path in FOLDERS[domain].iterdir() if path.name != "__pycache__"}
+    needed = {"environment.py", "world.py", "words.yaml", "seeds.yaml", "README.md", "__init__.py"}
+    assert needed <= files <= needed | {"types.py", "goals.yaml"}
+
+
+@pytest.mark.parametrize("domain", sorted(FOLDERS))
+def test_the_page_shows_the_tools_as_they_are(domain: str) -> None:
+    """`python tests/packaging/domain_pages.py NAME` writes it again."""
+    page = (FOLDERS[domain] / "README.md").read_text(encoding="utf-8")
+    listed = {
+        name: (set(re.findall(r"\w+", arguments)), does, effect)
+        for name, arguments, does, effect in re.findall(r"\| `(\w+)\((.*?)\)` \| (.*?) \| (\w+) \|", page)
+    }
+    assert listed == {
+        name: (
+            set(one.tool.parameters),
+            " ".join(one.tool.description.split("\n\n")[0].split()),
+            one.tool.effects,
+        )
+        for name, one in operations(load_domain(domain)).items()
+    }
+    called = set(re.findall(r"^\d+\. (\w+)\(", page, re.MULTILINE))
+    assert called
+    assert called <= set(listed)
 
 
 def test_tool_names_are_unique_over_all_domains() -> None:

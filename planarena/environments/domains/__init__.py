@@ -1,19 +1,20 @@
-"""Environments of our own, one file each, found by name."""
+"""Environments of our own, one folder each, found by name; beside them, what joins them in one scenario."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import msgspec
 
-from planarena.environments.domains._bridges import Bridge, find_bridges
-from planarena.environments.domains._combinations import COMBINATIONS, Combination
-from planarena.environments.domains._shared import hand_on
-from planarena.environments.environment import Environment, Seed
+from planarena.environments.contract import Environment, Seed
+from planarena.environments.domains.bridges import Bridge, find_bridges
+from planarena.environments.domains.combinations import COMBINATIONS, Combination
+from planarena.environments.domains.shared import hand_on
+from planarena.environments.folders import open_folder
 from planarena.environments.world import World
 from planarena.errors import SourceError
 
@@ -28,45 +29,25 @@ __all__ = [
     "load_domain",
 ]
 
-# Name -> class, in the order in which builds take them.
-DOMAINS: dict[str, str] = {
-    "travel": "Travel",
-    "calendar": "Calendar",
-    "banking": "Banking",
-    "smart_home": "SmartHome",
-    "email": "EmailBox",
-    "files": "Files",
-    "shopping": "Shopping",
-    "support": "Support",
-    "music": "Music",
-    "clinic": "Clinic",
-    "boards": "Boards",
-    "inventory": "Inventory",
-    "hr": "Hr",
-    "notes": "Notepad",
-    "energy": "Energy",
-    "vehicles": "Vehicles",
-}
-
-
+# Every folder here but that of `STUDY`, in the order in which builds take them.
+DOMAINS: tuple[str, ...] = (
+    *("travel", "calendar", "banking", "smart_home", "email", "files", "shopping", "support"),
+    *("music", "clinic", "boards", "inventory", "hr", "notes", "energy", "vehicles"),
+)
 # Beside the domains: no build draws it.
 STUDY = "errands"
 
 
+@cache
 def load_domain(name: str) -> type[Environment]:
     """Return the environment class of a domain, or of the house that small studies use.
 
     Raises:
         SourceError: There is no such domain.
     """
-    if name == STUDY:
-        from planarena.environments.errands import Errands
-
-        return Errands
-    if name not in DOMAINS:
+    if name not in DOMAINS and name != STUDY:
         raise SourceError(f"there is no builtin domain {name!r}", fix=f"one of: {', '.join(DOMAINS)}")
-    found: type[Environment] = getattr(import_module(f"{__name__}.{name}"), DOMAINS[name])
-    return found
+    return open_folder(Path(__file__).with_name(name), f"{__name__}.{name}")
 
 
 def draw_seeds(names: Sequence[str], rng: Random) -> list[Seed]:

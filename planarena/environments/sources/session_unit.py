@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from planarena.environments.environment import BOUND
+from planarena.environments.contract import BOUND
 from planarena.environments.sources.generic_wording import (
     Phrase,
     is_sayable,

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from planarena.config import BuildConfig
-from planarena.environments.environment import Seed
+from planarena.environments.contract import Seed
 from planarena.environments.sources import Unit, draw_tools, open_source
 from planarena.environments.world import World
 from planarena.pipeline.execute.decontamination import permitted

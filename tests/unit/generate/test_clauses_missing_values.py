@@ -7,15 +7,15 @@ from random import Random
 import pytest
 
 from planarena.environments import operations
+from planarena.environments.catalog import wording_of
 from planarena.environments.domains import load_domain
-from planarena.environments.wording import load_wording
 from planarena.generate.clauses import StepWords, Voice
 from planarena.generate.offline import write_response
 
 
 def _queue(tickets: list[dict[str, str]]) -> StepWords:
     operation = operations(load_domain("support"))["list_queue_tickets"]
-    wording = load_wording("support")["list_queue_tickets"]
+    wording = wording_of("support")["list_queue_tickets"]
     result = {"tickets": tickets, "count": len(tickets)}
     return StepWords(0, operation, wording, {"queue": "returns"}, {}, result)
 

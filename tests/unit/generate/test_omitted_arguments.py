@@ -8,9 +8,10 @@ import pytest
 
 from planarena.config import BuildConfig
 from planarena.environments import operations
+from planarena.environments.catalog import wording_of
 from planarena.environments.domains import DOMAINS, load_domain
 from planarena.environments.sources.generic_wording import Phrase, tool_wording
-from planarena.environments.wording import FIELD, load_wording
+from planarena.environments.wording import FIELD
 from planarena.generate.clauses import parse_template
 from planarena.generate.no_call import write_no_calls
 from planarena.pipeline.execute.scenarios import draw_scenario
@@ -26,7 +27,7 @@ def arguments_named(template):
 @pytest.mark.parametrize("domain", sorted(DOMAINS))
 def test_a_request_that_omits_an_argument_says_all_the_others(domain):
     found = 0
-    for name, words in load_wording(domain).items():
+    for name, words in wording_of(domain).items():
         tool = operations(load_domain(domain))[name].tool
         for missing, omission in words.missing.items():
             assert missing in tool.required
@@ -41,7 +42,7 @@ def test_a_request_that_omits_an_argument_says_all_the_others(domain):
 
 def test_the_value_left_out_is_not_said_and_the_label_is_asked_for():
     scenario = draw_scenario(BuildConfig(sources=("builtin:banking",)), 0)
-    wording = load_wording("banking")
+    wording = wording_of("banking")
     atoms = [("add_payee", {"name": "Ana Silva", "iban": "PT50000000000000000000001"})]
     seen = set()
     for seed in range(60):

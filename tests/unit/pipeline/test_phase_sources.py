@@ -94,7 +94,7 @@ def every_source() -> Iterator[tuple[str, Path]]:
         yield name, file
     for file in sorted(ROOT.glob("*.py")):
         yield file.name, file
-    yield from sources_of(["data/seeds", "data/prompts"])
+    yield from sources_of(["data/prompts"])
 
 
 def test_a_changed_file_changes_the_key_of_its_phase_and_of_no_earlier_one(
@@ -164,9 +164,7 @@ def test_the_data_that_a_phase_opens_is_declared() -> None:
             and any(path.is_relative_to(top.resolve()) for top in (ROOT, data))
         }
         # What is read of the words is in the keys by value.
-        undeclared = {
-            path for path in inside - declared if "wording" not in path.parts and path.name != "words.yaml"
-        }
+        undeclared = {path for path in inside - declared if path.name != "words.yaml"}
         assert undeclared == set(), phase
         if phase == "execute":
             assert any("seeds" in path.as_posix() for path in inside), "the trace saw no data at all"

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from random import Random
 from typing import Any
 
-from planarena.environments.environment import ToolError
+from planarena.environments.contract import ToolError
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.fields import (
     agrees,

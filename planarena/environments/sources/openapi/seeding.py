@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from planarena.environments.environment import ToolError
+from planarena.environments.contract import ToolError
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.emulator import EmulatedApi, seed_of
 from planarena.environments.sources.openapi.fields import fields_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from planarena.environments.environment import ToolError
+from planarena.environments.contract import ToolError
 from planarena.environments.sources.generic_wording import (
     reportable,
 )

@@ -1,0 +1,407 @@
+"""Banking: accounts and their cards, payees, transfers, standing orders, bills, savings goals, statements."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+from planarena.environments.contract import ToolError, tool
+from planarena.environments.state import Record
+
+from .types import (
+    Account,
+    AccountId,
+    AccountName,
+    Amount,
+    Bill,
+    BillId,
+    BillPayment,
+    CardId,
+    CardLimit,
+    CardState,
+    Category,
+    Day,
+    Delivery,
+    Frequency,
+    GoalMove,
+    GoalName,
+    Iban,
+    NewCard,
+    Note,
+    Party,
+    Payee,
+    PaymentDay,
+    Reason,
+    Savings,
+    StandingOrder,
+    Statement,
+    StoredPayee,
+    Transfer,
+)
+from .world import BankingScenario, is_iban
+
+__all__ = ["Banking"]
+
+_PER_YEAR = {"weekly": 52, "monthly": 12, "quarterly": 4}
+_TRANSFER_LIMIT = 2000.0
+
+
+def _euros(amount: float) -> float:
+    """Return whole cents as a float: 50 and 50.0 must leave the same state."""
+    return round(float(amount), 2)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+class Banking(BankingScenario):
+    """The retail bank of one customer."""
+
+    domain = "banking"
+    summary = "A retail bank: accounts, cards, payees, transfers, standing orders, bills and savings goals."
+
+    def _debit(self, account_id: str, amount: float, text: str) -> Record:
+        """Take money out of an account and write it into the account's entries."""
+        account = self.require("accounts", account_id, "account")
+        if account["balance"] < amount:
+            raise ToolError(
+                "insufficient_funds",
+                f"The {account['name']} account holds only {account['balance']:.2f} euros.",
+            )
+        self._book(account, -amount, text)
+        return account
+
+    def _book(self, account: Record, amount: float, text: str) -> None:
+        account_id = account["account_id"]
+        entry_id = self.new_id("en", account_id, self._today(), text, amount)
+        if self.state.get("entries", entry_id) is not None:
+            raise ToolError("duplicate", "The same amount was already booked for the same purpose today.")
+        entry = {"account_id": account_id, "date": self._today(), "description": text, "amount": amount}
+        self.state.put("entries", entry_id, entry)
+        self.state.patch("accounts", account_id, balance=round(account["balance"] + amount, 2))
+
+    def _code(self, prefix: str, *content: Any) -> str:
+        return f"{prefix}-{self.new_id('', *content)[1:9].upper()}"
+
+    def _require_payee(self, payee: str) -> Record:
+        record = self.state.get("payees", payee)
+        if record is None:
+            raise ToolError("unknown_payee", f"{payee} is not among the stored payees; add the payee first.")
+        return record
+
+    def _require_goal(self, goal: str) -> Record:
+        record = self.state.get("goals", goal)
+        if record is None:
+            raise ToolError("not_found", f"There is no savings goal named {goal}.")
+        return record
+
+    @tool("read")
+    def get_bank_account(self, name: AccountName) -> Account:
+        """Look up one of the customer's accounts by its name: balance, IBAN and the card that belongs to it.
+
+        Args:
+            name: The account's name, as `Household`.
+        """
+        for account in self.state.scan("accounts"):
+            if account["name"] == name:
+                card = self.require("cards", account["card_id"], "card")
+                return {
+                    "account_id": account["account_id"],
+                    "name": name,
+                    "iban": account["iban"],
+                    "balance": account["balance"],
+                    "card": {
+                        "card_id": card["card_id"],
+                        "last_digits": card["last_digits"],
+                        "status": card["status"],
+                        "daily_limit": card["daily_limit"],
+                    },
+                }
+        raise ToolError("not_found", f"There is no account named {name}.")
+
+    @tool("read")
+    def get_account_statement(self, account_id: AccountId, since: Day | None = None) -> Statement:
+        """List an account's bookings, newest first (largest first within a day), and its upcoming payments.
+
+        Args:
+            account_id: The account.
+            since: First day of the period; 30 days ago if left out.
+        """
+        account = self.require("accounts", account_id, "account")
+        first = since or str(date.fromisoformat(self._today()) - timedelta(days=30))
+        if first > self._today():
+            raise ToolError("invalid_period", "The period starts in the future.")
+        booked = [
+            row
+            for row in self.state.scan("entries")
+            if row["account_id"] == account_id and row["date"] >= first
+        ]
+        booked.sort(key=lambda row: (abs(row["amount"]), row["description"]), reverse=True)
+        booked.sort(key=lambda row: row["date"], reverse=True)
+        orders = [row for row in self.state.scan("standing_orders") if row["account_id"] == account_id]
+        orders.sort(key=lambda row: (row["first_date"], row["payee"], row["amount"]))
+        return {
+            "account": account["name"],
+            "since": first,
+            "balance": account["balance"],
+            "money_in": round(sum(row["amount"] for row in booked if row["amount"] > 0), 2),
+            "money_out": round(-sum(row["amount"] for row in booked if row["amount"] < 0), 2),
+            "entries": [
+                {"date": row["date"], "description": row["description"], "amount": row["amount"]}
+                for row in booked[:15]
+            ],
+            "upcoming": [
+                {
+                    "date": row["first_date"],
+                    "payee": row["payee"],
+                    "amount": row["amount"],
+                    "frequency": row["frequency"],
+                }
+                for row in orders[:15]
+            ],
+        }
+
+    @tool("update")
+    def freeze_card(self, card_id: CardId) -> CardState:
+        """Block an active card at once; it stays blocked until it is replaced.
+
+        Args:
+            card_id: The card.
+        """
+        card = self.require("cards", card_id, "card")
+        if card["status"] != "active":
+            raise ToolError(f"already_{card['status']}", f"The card is {card['status']}.")
+        return self._card_state(self.state.patch("cards", card_id, status="frozen"))
+
+    @staticmethod
+    def _card_state(card: Record) -> CardState:
+        return {
+            "card_id": card["card_id"],
+            "last_digits": card["last_digits"],
+            "status": card["status"],
+            "daily_limit": card["daily_limit"],
+        }
+
+    @tool("create")
+    def replace_card(self, card_id: CardId, reason: Reason, delivery: Delivery | None = None) -> NewCard:
+        """Order a new card in place of a frozen one; the frozen one is cancelled, the new one is active.
+
+        Args:
+            card_id: The frozen card.
+            reason: Why it is replaced.
+            delivery: `standard` (5 days, the default) or `express` (2 days).
+        """
+        card = self.require("cards", card_id, "card")
+        if card["status"] != "frozen":
+            raise ToolError(
+                "card_not_frozen", f"Only a frozen card can be replaced; this one is {card['status']}."
+            )
+        new_id = self.new_id("cd", card_id, reason, delivery)
+        record = {
+            "card_id": new_id,
+            "account_id": card["account_id"],
+            "last_digits": f"{int(new_id[3:], 16) % 10000:04d}",
+            "status": "active",
+            "daily_limit": 400.0,
+        }
+        self.state.put("cards", new_id, record)
+        self.state.patch("cards", card_id, status="cancelled")
+        self.state.patch("accounts", card["account_id"], card_id=new_id)
+        arrival = date.fromisoformat(self._today()) + timedelta(days=2 if delivery == "express" else 5)
+        return {**self._card_state(record), "replaces": card["last_digits"], "arrives_on": str(arrival)}
+
+    @tool("update")
+    def set_card_limit(self, card_id: CardId, daily_limit: CardLimit) -> CardState:
+        """Set how much an active card may spend in a day.
+
+        Args:
+            card_id: The card; it must not be frozen or cancelled.
+            daily_limit: The new limit in euros, 50 to 3000.
+        """
+        card = self.require("cards", card_id, "card")
+        if card["status"] != "active":
+            raise ToolError("card_not_active", f"The card is {card['status']}; its limit cannot be changed.")
+        if card["daily_limit"] == daily_limit:
+            raise ToolError("already_set", f"The daily limit is already {daily_limit:.2f} euros.")
+        return self._card_state(self.state.patch("cards", card_id, daily_limit=_euros(daily_limit)))
+
+    @tool("create")
+    def add_payee(self, name: Party, iban: Iban) -> StoredPayee:
+        """Store a person or a company that money can be sent to.
+
+        Args:
+            name: Who holds the account.
+            iban: The IBAN; its check digits must fit.
+        """
+        if not is_iban(iban):
+            raise ToolError("invalid_iban", "The check digits of the IBAN do not fit.")
+        if self.state.get("payees", name) is not None:
+            raise ToolError("already_stored", f"{name} is already among the payees.")
+        for bill in self.state.scan("bills"):
+            if bill["biller_iban"] == iban and bill["biller"] != name:
+                raise ToolError("name_mismatch", f"The IBAN belongs to {bill['biller']}, not to {name}.")
+        self.state.put("payees", name, {"payee": name, "iban": iban})
+        banks: dict[str, str] = self.seeds()["banks"]
+        return {"payee": name, "iban": iban, "bank": banks.get(iban[4:8], "a foreign bank")}
+
+    @tool("create")
+    def transfer_money(
+        self, account_id: AccountId, payee: Payee, amount: Amount, reference: Note | None = None
+    ) -> Transfer:
+        """Send money from an account to a stored payee today.
+
+        Args:
+            account_id: The account that pays; it must hold the amount.
+            payee: The name of a stored payee.
+            amount: Euros, at most 2000 in one transfer.
+            reference: A note for the payee.
+        """
+        amount = _euros(amount)
+        self._require_payee(payee)
+        if amount > _TRANSFER_LIMIT:
+            raise ToolError("limit_exceeded", f"A transfer may not exceed {_TRANSFER_LIMIT:.2f} euros.")
+        account = self._debit(
+            account_id, amount, f"Transfer to {payee}" + (f": {reference}" if reference else "")
+        )
+        return {
+            "from_account": account["name"],
+            "payee": payee,
+            "amount": amount,
+            "date": self._today(),
+            "confirmation": self._code("TR", account_id, payee, amount, reference),
+        }
+
+    @tool("create")
+    def create_standing_order(
+        self,
+        account_id: AccountId,
+        payee: Payee,
+        amount: Amount,
+        frequency: Frequency,
+        first_date: PaymentDay,
+    ) -> StandingOrder:
+        """Set up a repeated transfer to a stored payee; one per account and payee.
+
+        Args:
+            account_id: The account that pays.
+            payee: The name of a stored payee.
+            amount: Euros of each payment.
+            frequency: How often it is paid.
+            first_date: Day of the first payment, after today.
+        """
+        account = self.require("accounts", account_id, "account")
+        amount = _euros(amount)
+        self._require_payee(payee)
+        if first_date <= self._today() or not _is_day(first_date):
+            raise ToolError("invalid_date", "The first payment must be on a day in the future.")
+        order_id = self.new_id("so", account_id, payee)
+        if self.state.get("standing_orders", order_id) is not None:
+            raise ToolError("already_exists", f"The account already pays {payee} by standing order.")
+        order = {"payee": payee, "amount": amount, "frequency": frequency, "first_date": first_date}
+        self.state.put("standing_orders", order_id, {"account_id": account_id, **order})
+        return {
+            "from_account": account["name"],
+            "payee": payee,
+            "amount": amount,
+            "frequency": frequency,
+            "first_date": first_date,
+            "yearly_total": round(amount * _PER_YEAR[frequency], 2),
+        }
+
+    @tool("read")
+    def find_unpaid_bill(self, category: Category) -> Bill:
+        """Find the open bill of a category that is due first.
+
+        Args:
+            category: What the bill is for.
+        """
+        bills = [
+            row
+            for row in self.state.scan("bills")
+            if row["category"] == category and row["status"] == "unpaid"
+        ]
+        if not bills:
+            raise ToolError("nothing_due", f"There is no unpaid {category} bill.")
+        bill = min(bills, key=lambda row: (row["due_date"], row["bill_id"]))
+        return {
+            "bill_id": bill["bill_id"],
+            "biller": bill["biller"],
+            "biller_iban": bill["biller_iban"],
+            "category": bill["category"],
+            "amount": bill["amount"],
+            "due_date": bill["due_date"],
+        }
+
+    @tool("update")
+    def pay_bill(self, bill_id: BillId, account_id: AccountId) -> BillPayment:
+        """Pay an open bill in full from an account today.
+
+        Args:
+            bill_id: The bill.
+            account_id: The account that pays; it must hold the bill's amount.
+        """
+        bill = self.require("bills", bill_id, "bill")
+        if bill["status"] == "paid":
+            raise ToolError("already_paid", "The bill is already paid.")
+        account = self._debit(account_id, bill["amount"], f"Bill of {bill['biller']}")
+        self.state.patch("bills", bill_id, status="paid")
+        return {
+            "biller": bill["biller"],
+            "category": bill["category"],
+            "amount": bill["amount"],
+            "from_account": account["name"],
+            "paid_on": self._today(),
+            "confirmation": self._code("BP", bill_id, account_id),
+        }
+
+    @tool("update")
+    def save_to_goal(self, goal: GoalName, account_id: AccountId, amount: Savings) -> GoalMove:
+        """Move money from an account into a savings goal.
+
+        Args:
+            goal: The goal's name.
+            account_id: The account that pays; it must hold the amount.
+            amount: Euros; the goal may not be overshot.
+        """
+        amount = _euros(amount)
+        record = self._require_goal(goal)
+        missing = round(record["target"] - record["saved"], 2)
+        if amount > missing:
+            raise ToolError("over_target", f"The goal {goal} lacks only {missing:.2f} euros.")
+        self._debit(account_id, amount, f"Saved for {goal}")
+        return self._move(record, amount, amount)
+
+    def _move(self, record: Record, change: float, amount: float) -> GoalMove:
+        saved = round(record["saved"] + change, 2)
+        self.state.patch("goals", record["goal"], saved=saved)
+        return {
+            "goal": record["goal"],
+            "amount": amount,
+            "saved": saved,
+            "target": record["target"],
+            "percent_reached": round(100 * saved / record["target"], 1),
+        }
+
+    @tool("update")
+    def withdraw_from_goal(self, goal: GoalName, account_id: AccountId, amount: Amount) -> GoalMove:
+        """Move money out of a savings goal into an account.
+
+        Args:
+            goal: The goal's name.
+            account_id: The account that receives the money.
+            amount: Euros; at most what the goal holds.
+        """
+        amount = _euros(amount)
+        record = self._require_goal(goal)
+        account = self.require("accounts", account_id, "account")
+        if amount > record["saved"]:
+            raise ToolError(
+                "insufficient_savings", f"The goal {goal} holds only {record['saved']:.2f} euros."
+            )
+        self._book(account, amount, f"From savings for {goal}")
+        return self._move(record, -amount, amount)

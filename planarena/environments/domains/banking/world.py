@@ -1,0 +1,271 @@
+"""Banking scenarios: a customer's first world, and the calls that the customer may ask for in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from random import Random
+from typing import Any
+
+from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
+from planarena.environments.state import Record
+
+__all__ = ["BankingScenario", "is_iban"]
+
+_new_id = Environment.new_id
+
+
+def _iban(country: str, domestic: str) -> str:
+    """Return the IBAN with its check digits (ISO 13616: the rearranged number is 1 modulo 97)."""
+    return f"{country}{98 - _number(f'{domestic}{country}00') % 97:02d}{domestic}"
+
+
+def _number(text: str) -> int:
+    return int("".join(str(int(character, 36)) for character in text))
+
+
+def is_iban(text: str) -> bool:
+    """Say whether the check digits of an IBAN fit."""
+    return _number(text[4:] + text[:4]) % 97 == 1
+
+
+def _random_iban(rng: Random, words: dict[str, Any]) -> str:
+    country = rng.choice(list(words["countries"]))
+    rest = words["countries"][country] - 4
+    return _iban(country, rng.choice(list(words["banks"])) + f"{rng.randrange(10**rest):0{rest}d}")
+
+
+def _spread(rng: Random, low: float, high: float) -> float:
+    return round(rng.uniform(low, high), 2)
+
+
+def _accounts(
+    rng: Random, words: dict[str, Any]
+) -> tuple[dict[str, str], dict[str, Record], dict[str, Record]]:
+    """Return the account names by role, the accounts and their cards.
+
+    The low account cannot pay any open bill, so that money has to come from a savings goal first; the
+    fourth account's card is frozen, so that it can be replaced without another step.
+    """
+    names = {role: rng.choice(choices) for role, choices in words["accounts"].items()}
+    balances = {"main": (2400, 5600), "low": (18, 44), "third": (900, 1900), "fourth": (1100, 2300)}
+    accounts: dict[str, Record] = {}
+    cards: dict[str, Record] = {}
+    for role, name in names.items():
+        account_id, card_id = _new_id("ac", name), _new_id("cd", name)
+        cards[card_id] = {
+            "card_id": card_id,
+            "account_id": account_id,
+            "last_digits": f"{rng.randrange(10000):04d}",
+            "status": "frozen" if role == "fourth" else "active",
+            "daily_limit": float(rng.choice([500, 600, 800, 1000])),
+        }
+        accounts[account_id] = {
+            "account_id": account_id,
+            "name": name,
+            "iban": _random_iban(rng, words),
+            "balance": _spread(rng, *balances[role]),
+            "card_id": card_id,
+        }
+    return names, accounts, cards
+
+
+def _bills(rng: Random, words: dict[str, Any], today: date) -> dict[str, Record]:
+    bills: dict[str, Record] = {}
+    for category, kind in words["bills"].items():
+        biller = rng.choice(kind["billers"])
+        bill_id = _new_id("bl", biller, category)
+        bills[bill_id] = {
+            "bill_id": bill_id,
+            "biller": biller,
+            "biller_iban": _random_iban(rng, words),
+            "category": category,
+            "amount": _spread(rng, kind["low"], kind["high"]),
+            "due_date": str(today + timedelta(days=rng.randint(2, 24))),
+            "status": "unpaid",
+        }
+    return bills
+
+
+def _entries(
+    rng: Random, words: dict[str, Any], today: date, accounts: dict[str, Record]
+) -> dict[str, Record]:
+    entries: dict[str, Record] = {}
+    for account_id in accounts:
+        for number in range(13):
+            if number == 0:
+                text, amount = rng.choice(words["incomes"]), _spread(rng, 120, 900)
+            else:
+                merchant = rng.choice(words["merchants"])
+                text, amount = merchant["name"], -_spread(rng, merchant["low"], merchant["high"])
+            day = str(today - timedelta(days=rng.randint(1, 12 if number < 5 else 55)))
+            entry_id = _new_id("en", account_id, day, text, amount)
+            entries[entry_id] = {"account_id": account_id, "date": day, "description": text, "amount": amount}
+    return entries
+
+
+def _make_world(words: Any, rng: Random, shared: Shared | None) -> Seed:
+    """Make a customer of the bank: about 100 records, of which every bill, goal and card can be acted on."""
+    people = load_people()
+    now = keep(shared, "now", f"2026-{rng.randint(2, 11):02d}-{rng.randint(2, 27):02d}T09:00")
+    today = date.fromisoformat(now[:10])
+    pairs = zip(rng.sample(people["given"], 14), rng.sample(people["family"], 14), strict=True)
+    user, *others = cast_people([f"{given} {family}" for given, family in pairs], shared)
+    new, known = others[:3], others[3:]
+    joint = _joint(words, others, rng, shared)
+    if joint:
+        # Who is paid back is stored already; somebody not yet known takes the place among the new ones.
+        new, known = others[-3:], [joint["owed"], *(name for name in others[:-3] if name != joint["owed"])]
+    names, accounts, cards = _accounts(rng, words)
+    orders: dict[str, Record] = {}
+    for account_id, payee in zip(accounts, known[3:], strict=False):
+        orders[_new_id("so", account_id, payee)] = {
+            "account_id": account_id,
+            "payee": payee,
+            "amount": float(rng.randrange(15, 90, 5)),
+            "frequency": rng.choice(["weekly", "monthly"]),
+            "first_date": str(today + timedelta(days=rng.randint(1, 28))),
+        }
+    goals: dict[str, Record] = {}
+    for goal in dict.fromkeys([*joint.get("goal", ()), *rng.sample(words["goals"], 4)]):
+        target = float(rng.randrange(2400, 6000, 100))
+        goals[goal] = {"goal": goal, "target": target, "saved": round(target * rng.uniform(0.45, 0.8), 2)}
+    focus = rng.sample(list(words["bills"]), 3)
+    situation = rng.choice(words["situations"])
+    details = {**names, "goal": next(iter(goals)), "category": focus[0], "person": new[0]}
+    return Seed(
+        tables={
+            "accounts": accounts,
+            "cards": cards,
+            "payees": {name: {"payee": name, "iban": _random_iban(rng, words)} for name in known},
+            "bills": _bills(rng, words, today),
+            "goals": goals,
+            "entries": _entries(rng, words, today, accounts),
+            "standing_orders": orders,
+        },
+        title=situation["title"].format(**details),
+        description=situation["text"].format(**details),
+        facts={
+            "now": now,
+            "user_name": user,
+            "home_city": keep(shared, "home_city", rng.choice(words["cities"])),
+        },
+        story={
+            "accounts": list(names.values()),
+            "new_payees": [{"name": name, "iban": _random_iban(rng, words)} for name in new],
+            "known": known[:3],
+            "bills": focus,
+            "goals": list(goals)[:2],
+            "next_month": str((today.replace(day=1) + timedelta(days=32)).replace(day=1)),
+            **joint,
+        },
+    )
+
+
+def _joint(words: dict[str, Any], others: list[str], rng: Random, shared: Shared | None) -> dict[str, Any]:
+    """Return what a scenario of several domains adds to the story: who is owed the other domain's amounts."""
+    if shared is None:
+        return {}
+    lead = shared.get("lead", "")
+    texts = words["joint"].get(lead, {})
+    fields = {"city": shared.get("story", {}).get("there", "")}
+    return {
+        **meet(shared, others[:4]),
+        "owed": rng.choice(texts["payees"]) if "payees" in texts else others[0],
+        "purpose": rng.choice(texts.get("purposes", words["references"])).format(**fields),
+        "goal": [rng.choice(texts["goals"]).format(**fields)] if "goals" in texts else [],
+    }
+
+
+class BankingScenario(Environment):
+    """What a scenario adds to the bank's tools: a first world and the customer's likely wishes."""
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a customer with four accounts; one has too little money for any open bill."""
+        return _make_world(cls.seeds(), rng, shared)
+
+    def _today(self) -> str:
+        return self.now[:10]
+
+    @proposals("get_bank_account")
+    def _propose_get_bank_account(self, rng: Random) -> Iterator[dict[str, Any]]:
+        main, low, third, fourth = self.story["accounts"]
+        for name in (main, low, rng.choice([third, fourth])):
+            yield {"name": name}
+
+    @proposals("get_account_statement")
+    def _propose_get_account_statement(self, rng: Random) -> Iterator[dict[str, Any]]:
+        today = date.fromisoformat(self._today())
+        yield {}
+        yield {"since": str(today.replace(day=1))}
+        yield {"since": str(today - timedelta(days=rng.choice([7, 14])))}
+
+    @proposals("freeze_card")
+    def _propose_freeze_card(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  one form
+        yield {}
+
+    @proposals("replace_card")
+    def _propose_replace_card(self, rng: Random) -> Iterator[dict[str, Any]]:
+        first, second = rng.sample(["lost", "stolen", "damaged"], 2)
+        yield {"reason": first}
+        yield {"reason": second, "delivery": "express"}
+
+    @proposals("set_card_limit")
+    def _propose_set_card_limit(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for limit in rng.sample([150, 200, 250, 300, 750, 1200, 1500], 3):
+            yield {"daily_limit": float(limit)}
+
+    @proposals("add_payee")
+    def _propose_add_payee(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield from rng.sample(self.story["new_payees"], 2)
+        yield {"name": BOUND, "iban": BOUND}
+
+    @proposals("transfer_money")
+    def _propose_transfer_money(self, rng: Random) -> Iterator[dict[str, Any]]:
+        references = rng.sample(self.seeds()["references"], 2)
+        amounts = [float(amount) for amount in rng.sample(range(20, 240, 5), 2)]
+        yield {"payee": self.story["known"][0], "amount": amounts[0], "reference": references[0]}
+        yield {"payee": BOUND, "amount": amounts[1]}
+        if "owed" in self.story:
+            yield {"payee": self.story["owed"], "amount": BOUND, "reference": self.story["purpose"]}
+            yield {"payee": self.story["owed"], "amount": BOUND}
+        else:
+            yield {"payee": self.story["known"][1], "amount": BOUND, "reference": references[1]}
+            yield {"payee": BOUND, "amount": BOUND}
+
+    @proposals("create_standing_order")
+    def _propose_create_standing_order(self, rng: Random) -> Iterator[dict[str, Any]]:
+        start = self.story["next_month"]
+        rhythm = rng.choice(["weekly", "quarterly"])
+        amount = float(rng.randrange(15, 120, 5))
+        yield {"payee": self.story["known"][2], "amount": amount, "frequency": rhythm, "first_date": start}
+        yield {"payee": BOUND, "amount": amount + 10, "frequency": "monthly", "first_date": start}
+        if "owed" in self.story:
+            return  # what a journey or an order costs is not paid every month
+        yield {"payee": BOUND, "amount": BOUND, "frequency": "monthly", "first_date": BOUND}
+        yield {"payee": BOUND, "amount": BOUND, "frequency": "monthly", "first_date": start}
+
+    @proposals("find_unpaid_bill")
+    def _propose_find_unpaid_bill(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for category in rng.sample(self.story["bills"], 3):
+            yield {"category": category}
+
+    @proposals("pay_bill")
+    def _propose_pay_bill(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  one form
+        yield {}
+
+    @proposals("save_to_goal")
+    def _propose_save_to_goal(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for goal, amount in zip(self.story["goals"], rng.sample(range(25, 325, 25), 2), strict=True):
+            yield {"goal": goal, "amount": float(amount)}
+        if any(beside(self.story, domain) for domain in ("travel", "shopping", "energy")):
+            yield {"goal": self.story["goals"][0], "amount": BOUND}
+
+    @proposals("withdraw_from_goal")
+    def _propose_withdraw_from_goal(self, rng: Random) -> Iterator[dict[str, Any]]:
+        first, second = self.story["goals"]
+        yield {"goal": first, "amount": BOUND}
+        yield {"goal": first, "amount": float(rng.randrange(250, 600, 50))}
+        yield {"goal": second, "amount": float(rng.randrange(100, 300, 20))}

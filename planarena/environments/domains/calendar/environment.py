@@ -1,0 +1,376 @@
+"""Calendar: colleagues, events and invitations, common free time, meeting rooms, reminders and tasks."""
+
+from __future__ import annotations
+
+from datetime import date as day_of
+from typing import Literal
+
+from planarena.environments.contract import ToolError, tool
+from planarena.environments.domains.types import Date, Datetime, FreeTime, Person, Title, Workday
+from planarena.environments.state import Record
+
+from .types import (
+    Agenda,
+    Colleague,
+    ColleagueId,
+    Duration,
+    Equipment,
+    EventDetails,
+    EventId,
+    Invitation,
+    LeadTime,
+    NewEvent,
+    Place,
+    Project,
+    Reminder,
+    RoomBooking,
+    RoomOfferId,
+    Rooms,
+    Seats,
+    Slots,
+    TaskId,
+    Tasks,
+    free_starts,
+    join_offer,
+    later,
+    split_offer,
+)
+from .world import CalendarScenario
+
+__all__ = ["Calendar"]
+
+
+class Calendar(CalendarScenario):
+    """The calendar of one person in a company: nobody can be in two events at once, nor a room in two meetings."""
+
+    domain = "calendar"
+    summary = "A work calendar: colleagues, events, common free time, meeting rooms, reminders and tasks."
+
+    def _refuse_past(self, start: str) -> None:
+        if start <= self.now:
+            raise ToolError("in_the_past", f"{start} has passed.")
+
+    def _refuse_conflict(self, start: str, end: str, but: str = "") -> None:
+        """Fail where the user has another event, `but` left aside, between two moments."""
+        for event in self.state.scan("events"):
+            if event["event_id"] != but and event["start"] < end and event["end"] > start:
+                raise ToolError(
+                    "conflict", f"{event['title']} is in the way from {event['start']} to {event['end']}."
+                )
+
+    def _room_is_free(self, room_id: str, start: str, end: str, but: str = "") -> bool:
+        return not any(
+            booking["room_id"] == room_id
+            and booking["event_id"] != but
+            and booking["start"] < end
+            and booking["end"] > start
+            for booking in self.state.scan("bookings")
+        )
+
+    def _add_event(self, title: str, start: str, minutes: int, place: str) -> NewEvent:
+        end = later(start, minutes)
+        self._refuse_conflict(start, end)
+        event_id = self.new_id("evt", title, start)
+        event = {
+            "event_id": event_id,
+            "title": title,
+            "organiser": self.facts["user_name"],
+            "start": start,
+            "end": end,
+            "place": place,
+            "room_id": "",
+            "invited": {},
+            "reminder": 0,
+            "moved_on": "",
+        }
+        self.state.put("events", event_id, event)
+        return _placed(event)
+
+    @tool("read")
+    def find_colleague(self, name: Person) -> Colleague:
+        """Look up a colleague's card: mail address, team and manager.
+
+        Args:
+            name: The colleague's full name.
+        """
+        found = next((row for row in self.state.scan("colleagues") if row["name"] == name), None)
+        if found is None:
+            raise ToolError("not_found", f"There is no colleague named {name}.")
+        return {
+            "colleague_id": found["colleague_id"],
+            "name": name,
+            "email": found["email"],
+            "team": found["team"],
+            "manager": found["manager"],
+        }
+
+    @tool("read")
+    def list_events(self, date: Workday) -> Agenda:
+        """List the events of a day, the earliest first, with the minutes that they take together.
+
+        Args:
+            date: The day.
+        """
+        rows = sorted(
+            (event for event in self.state.scan("events") if event["start"].startswith(date)),
+            key=lambda event: (event["start"], event["event_id"]),
+        )
+        return {
+            "events": [
+                {
+                    "event_id": event["event_id"],
+                    "title": event["title"],
+                    "start": event["start"],
+                    "until": event["end"][11:],
+                }
+                for event in rows
+            ],
+            "busy": sum(_minutes(event) for event in rows),
+        }
+
+    @tool("read")
+    def get_event(self, event_id: EventId) -> EventDetails:
+        """Show an event: who called it, when and where it is, and how many people are invited.
+
+        Args:
+            event_id: The event.
+        """
+        event = self.require("events", event_id, "event")
+        return {
+            "title": event["title"],
+            "organiser": event["organiser"],
+            "date": event["start"][:10],
+            "start": event["start"],
+            "until": event["end"][11:],
+            "place": event["place"],
+            "invited": len(event["invited"]),
+        }
+
+    @tool("read")
+    def find_common_slot(self, colleague_id: ColleagueId, date: Date, duration: Duration) -> Slots:
+        """Find times within working hours that are free for the user and a colleague, the earliest first.
+
+        Args:
+            colleague_id: The colleague.
+            date: The day.
+            duration: How long the slot must be, in minutes.
+        """
+        self.require("colleagues", colleague_id, "colleague")
+        taken = [(event["start"], event["end"]) for event in self.state.scan("events")]
+        busy = self.state.get("busy", f"{colleague_id}.{date}")
+        if busy is not None:
+            taken += [(f"{date}T{start}", f"{date}T{end}") for start, end in busy["blocks"]]
+        starts = free_starts(date, duration, taken, self.now)
+        return {"slots": [{"start": start, "until": later(start, duration)[11:]} for start in starts[:8]]}
+
+    @tool("create")
+    def create_calendar_event(
+        self, title: Title, start: FreeTime, duration: Duration, place: Place | None = None
+    ) -> NewEvent:
+        """Put an event into the user's calendar; it must not overlap another one.
+
+        Args:
+            title: What it is called.
+            start: When it begins.
+            duration: How long it takes, in minutes.
+            place: Where it is, unless a meeting room is booked later.
+        """
+        self._refuse_past(start)
+        return self._add_event(title, start, duration, place or "to be announced")
+
+    @tool("update")
+    def reschedule_event(self, event_id: EventId, start: FreeTime) -> NewEvent:
+        """Move an event to another start, once a day at most; its length stays, a free room moves along.
+
+        Args:
+            event_id: The event.
+            start: The new start.
+        """
+        event = self.require("events", event_id, "event")
+        if start == event["start"]:
+            raise ToolError("same_time", "The event starts then already.")
+        if event["moved_on"] == self.now[:10]:
+            raise ToolError(
+                "moved_today", "The guests were told another time today and cannot be told again."
+            )
+        self._refuse_past(start)
+        self._refuse_past(event["start"])
+        end = later(start, _minutes(event))
+        self._refuse_conflict(start, end, but=event_id)
+        if event["room_id"]:
+            if not self._room_is_free(event["room_id"], start, end, but=event_id):
+                raise ToolError("room_taken", f"{event['place']} is not free at the new time.")
+            self.state.patch("bookings", self.new_id("rbk", event_id), start=start, end=end)
+        return _placed(self.state.patch("events", event_id, start=start, end=end, moved_on=self.now[:10]))
+
+    @tool("update")
+    def invite_to_event(self, event_id: EventId, colleague_id: ColleagueId) -> Invitation:
+        """Invite a colleague, who accepts if the time is free and otherwise answers with maybe.
+
+        Args:
+            event_id: The event.
+            colleague_id: The colleague.
+        """
+        event = self.require("events", event_id, "event")
+        colleague = self.require("colleagues", colleague_id, "colleague")
+        self._refuse_past(event["start"])
+        if colleague_id in event["invited"] or event["organiser"] == colleague["name"]:
+            raise ToolError("already_invited", f"{colleague['name']} takes part already.")
+        start, end = event["start"][11:], event["end"][11:]
+        busy = self.state.get("busy", f"{colleague_id}.{event['start'][:10]}")
+        clash = busy is not None and any(a < end and b > start for a, b in busy["blocks"])
+        reply: Literal["tentative", "accepted"] = "tentative" if clash else "accepted"
+        self.state.patch("events", event_id, invited={**event["invited"], colleague_id: reply})
+        return {"title": event["title"], "invitee": colleague["name"], "reply": reply}
+
+    @tool("read")
+    def find_free_rooms(
+        self, start: Datetime, duration: Duration, seats: Seats, equipment: Equipment | None = None
+    ) -> Rooms:
+        """Find meeting rooms that are free for some time, the smallest first.
+
+        Args:
+            start: When the room is needed.
+            duration: For how many minutes.
+            seats: How many seats at least.
+            equipment: What the room must offer.
+        """
+        self._refuse_past(start)
+        end = later(start, duration)
+        rooms = [
+            room
+            for room in self.state.scan("rooms")
+            if room["seats"] >= seats
+            and (equipment is None or equipment in room["equipment"])
+            and self._room_is_free(room["room_id"], start, end)
+        ]
+        rooms.sort(key=lambda room: (room["seats"], room["room_id"]))
+        return {
+            "rooms": [
+                {
+                    "offer_id": join_offer(room["room_id"], start, duration),
+                    "room": room["room"],
+                    "floor": room["floor"],
+                    "seats": room["seats"],
+                }
+                for room in rooms
+            ]
+        }
+
+    @tool("update")
+    def book_room(self, event_id: EventId, offer_id: RoomOfferId) -> RoomBooking:
+        """Book a meeting room for the time of an event, which then takes place there.
+
+        Args:
+            event_id: The event.
+            offer_id: The room as found free; it must have been found free for all of the event's time.
+        """
+        try:
+            room_id, free_from, free_until = split_offer(offer_id)
+        except ValueError:
+            raise ToolError("not_found", f"There is no room offer with id {offer_id}.") from None
+        event = self.require("events", event_id, "event")
+        room = self.require("rooms", room_id, "room")
+        self._refuse_past(event["start"])
+        if event["start"] < free_from or event["end"] > free_until:
+            raise ToolError("other_time", f"{room['room']} was asked for from {free_from} to {free_until}.")
+        if event["room_id"]:
+            raise ToolError("already_has_room", f"The event is in {event['place']}.")
+        if not self._room_is_free(room_id, event["start"], event["end"]):
+            raise ToolError("room_taken", f"{room['room']} is not free then.")
+        if room["seats"] < len(event["invited"]) + 1:
+            raise ToolError("too_small", f"{room['room']} has only {room['seats']} seats.")
+        key = self.new_id("rbk", event_id)
+        booking = {"room_id": room_id, "event_id": event_id, "start": event["start"], "end": event["end"]}
+        self.state.put("bookings", key, booking)
+        self.state.patch("events", event_id, room_id=room_id, place=room["room"])
+        return {
+            "title": event["title"],
+            "room": room["room"],
+            "floor": room["floor"],
+            "start": event["start"],
+            "until": event["end"][11:],
+        }
+
+    @tool("update")
+    def set_event_reminder(self, event_id: EventId, lead_time: LeadTime) -> Reminder:
+        """Set the reminder of an event that has none yet.
+
+        Args:
+            event_id: The event.
+            lead_time: How many minutes before the start to be reminded.
+        """
+        event = self.require("events", event_id, "event")
+        if event["reminder"]:
+            raise ToolError(
+                "already_set", f"The event has a reminder {event['reminder']} minutes before its start."
+            )
+        remind_at = later(event["start"], -lead_time)
+        self._refuse_past(remind_at)
+        self.state.patch("events", event_id, reminder=lead_time)
+        return {"title": event["title"], "remind_at": remind_at}
+
+    @tool("read")
+    def list_tasks(self, project: Project | None = None) -> Tasks:
+        """List open tasks without time set aside for them, the one that is due first at the head.
+
+        Args:
+            project: Only tasks of this project.
+        """
+        rows = [
+            task
+            for task in self.state.scan("tasks")
+            if not task["scheduled"] and (project is None or task["project"] == project)
+        ]
+        rows.sort(key=lambda task: (task["due"], task["task_id"]))
+        return {
+            "tasks": [
+                {
+                    "task_id": task["task_id"],
+                    "task": task["task"],
+                    "project": task["project"],
+                    "due": task["due"],
+                    "effort": task["effort"],
+                }
+                for task in rows[:12]
+            ]
+        }
+
+    @tool("create")
+    def schedule_task(self, task_id: TaskId, date: Workday) -> NewEvent:
+        """Set time aside for a task: an event in the first gap of a day that is long enough for it.
+
+        Args:
+            task_id: The task.
+            date: The day; not after the task is due.
+        """
+        task = self.require("tasks", task_id, "task")
+        if task["scheduled"]:
+            raise ToolError(
+                "already_scheduled", f"Time is set aside for {task['task']} on {task['scheduled']}."
+            )
+        if date > task["due"]:
+            raise ToolError("too_late", f"{task['task']} is due on {task['due']}.")
+        if day_of.fromisoformat(date).weekday() >= 5:
+            raise ToolError("not_a_working_day", f"{date} is on a weekend.")
+        taken = [(event["start"], event["end"]) for event in self.state.scan("events")]
+        starts = free_starts(date, task["effort"], taken, self.now)
+        if not starts:
+            raise ToolError("no_gap", f"No gap of {task['effort']} minutes is left on {date}.")
+        self.state.patch("tasks", task_id, scheduled=date)
+        return self._add_event(task["task"], starts[0], task["effort"], "the desk")
+
+
+def _minutes(event: Record) -> int:
+    """Return an event's length; events end on the day on which they begin."""
+    start, end = event["start"], event["end"]
+    return 60 * (int(end[11:13]) - int(start[11:13])) + int(end[14:16]) - int(start[14:16])
+
+
+def _placed(event: Record) -> NewEvent:
+    return {
+        "event_id": event["event_id"],
+        "title": event["title"],
+        "start": event["start"],
+        "until": event["end"][11:],
+    }

@@ -1,0 +1,272 @@
+"""Making practices: doctors of seven specialties with open times, a family's appointments and prescriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from random import Random
+from typing import Any
+
+from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.domains.shared import (
+    Shared,
+    beside,
+    cast_people,
+    keep,
+    load_people,
+    mail_of,
+    meet,
+)
+from planarena.environments.state import Record
+
+__all__ = ["ClinicScenario", "day_after"]
+
+SPECIALTIES = (
+    "general_practice", "pediatrics", "dentistry", "eye_care", "dermatology", "cardiology", "physiotherapy",
+)  # fmt: skip
+_new_id = Environment.new_id
+
+
+def day_after(start: str, days: int) -> str:
+    """Return the date some days after a date or moment."""
+    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
+
+
+def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
+    """Make a practice and a family, a pure function of `rng` and `shared`; the user looks after three relatives."""
+    people = load_people()
+    now = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(('07:30', '08:00', '12:10'))}"
+    now = keep(shared, "now", now)
+    given, family = rng.sample(people["given"], 21), rng.sample(people["family"], 16)
+    user = cast_people([f"{given[0]} {family[0]}"], shared)[0]
+    # Relatives bear the user's family name, the third perhaps another one.
+    name = user.rsplit(" ", 1)[-1]
+    relatives = [first for first in given if not user.startswith(f"{first} ")]
+    patients = [f"{relatives[0]} {name}", f"{relatives[1]} {name}"]
+    patients.append(f"{relatives[2]} {rng.choice((name, family[15]))}")
+    staff = [f"{first} {last}" for first, last in zip(given[4:18], family[1:15], strict=True)]
+    doctors, slots = _doctors(rng, staff, now)
+    appointments = _appointments(rng, texts, patients, doctors, slots)
+    districts = rng.sample(texts["districts"], 3)
+    situation = rng.choice(texts["situations"])
+    details = {"user": user, "first": patients[0], "second": patients[1], "district": districts[0]}
+    wanted = [
+        *situation["specialties"],
+        *(kind for kind in SPECIALTIES if kind not in situation["specialties"]),
+    ]
+    tables: dict[str, dict[str, Record]] = {
+        "patients": {patient: {"patient": patient} for patient in (user, *patients)},
+        "doctors": doctors,
+        "slots": slots,
+        "appointments": appointments,
+        "prescriptions": _prescriptions(rng, texts, patients, doctors, now),
+        "pharmacies": _pharmacies(rng, texts, districts),
+        "referrals": {},
+        "renewals": {},
+        "cancellations": {},
+    }
+    writing = [row["name"] for row in doctors.values() if row["specialty"] in situation["specialties"]]
+    return Seed(
+        tables,
+        situation["title"].format(**details),
+        situation["description"].format(**details),
+        {"now": now, "user_name": user, "home_district": districts[0]},
+        {
+            "patients": patients,
+            "specialties": wanted[:3],
+            "districts": districts[:2],
+            "reasons": rng.sample(texts["reasons"], 2),
+            **meet(
+                shared,
+                addresses={one: mail_of(one, texts["mail_domain"], shared) for one in writing},
+                clients=writing,
+            ),
+        },
+    )
+
+
+def _doctors(rng: Random, staff: list[str], now: str) -> tuple[dict[str, Record], dict[str, Record]]:
+    """Two doctors a specialty, each with four or five open times on different working days."""
+    ratings = rng.sample(range(31, 50), len(staff))
+    doctors: dict[str, Record] = {}
+    slots: dict[str, Record] = {}
+    days = [
+        day
+        for day in (day_after(now, ahead) for ahead in range(1, 19))
+        if date.fromisoformat(day).weekday() < 5
+    ]
+    for place, name in enumerate(staff):
+        doctor_id = _new_id("doc", name)
+        doctors[doctor_id] = {
+            "doctor_id": doctor_id,
+            "name": name,
+            "specialty": SPECIALTIES[place // 2],
+            "rating": ratings[place] / 10,
+            "fee": float(rng.randrange(30, 90, 5)),
+            "room": f"{rng.randint(1, 4)}{rng.randint(1, 19):02d}",
+        }
+        for day in sorted(rng.sample(days, rng.randint(4, 5))):
+            start = f"{day}T{rng.randint(8, 17):02d}:{rng.choice(('00', '20', '40'))}"
+            slot_id = _new_id("slt", doctor_id, start)
+            slots[slot_id] = {"slot_id": slot_id, "doctor_id": doctor_id, "start": start, "taken": False}
+    # Of two doctors the busier one is the better: who is free first and who is best rated are two people.
+    for specialty in SPECIALTIES:
+        pair = [doctor_id for doctor_id, row in doctors.items() if row["specialty"] == specialty]
+        pair.sort(key=lambda doctor_id: _first_start(doctor_id, slots))
+        for doctor_id, rating in zip(pair, sorted(doctors[one]["rating"] for one in pair), strict=True):
+            doctors[doctor_id]["rating"] = rating
+    return doctors, slots
+
+
+def _first_start(doctor_id: str, slots: dict[str, Record]) -> tuple[str, str]:
+    starts = (row["start"] for row in slots.values() if row["doctor_id"] == doctor_id)
+    return min(starts), doctor_id
+
+
+def _appointments(
+    rng: Random,
+    texts: dict[str, Any],
+    patients: list[str],
+    doctors: dict[str, Record],
+    slots: dict[str, Record],
+) -> dict[str, Record]:
+    """Two appointments for each of the first two patients and one for the third, at times that are then taken."""
+    found: dict[str, Record] = {}
+    treating = rng.sample(sorted(doctors), 5)
+    for patient, doctor_id in zip((*patients[:2], *patients), treating, strict=True):
+        own = sorted(
+            (row for row in slots.values() if row["doctor_id"] == doctor_id), key=lambda row: row["start"]
+        )
+        slot = rng.choice(own[1:])
+        slots[slot["slot_id"]] = {**slot, "taken": True}
+        appointment_id = _new_id("apt", slot["slot_id"], patient)
+        found[appointment_id] = {
+            "appointment_id": appointment_id,
+            "slot_id": slot["slot_id"],
+            "doctor_id": doctor_id,
+            "patient": patient,
+            "reason": rng.choice(texts["reasons"]),
+            "start": slot["start"],
+        }
+    return found
+
+
+def _prescriptions(
+    rng: Random, texts: dict[str, Any], patients: list[str], doctors: dict[str, Record], now: str
+) -> dict[str, Record]:
+    """Two or three prescriptions a patient by one doctor; some cannot be renewed without seeing the doctor."""
+    found: dict[str, Record] = {}
+    writing = [
+        doctor_id
+        for doctor_id, row in doctors.items()
+        if row["specialty"] in ("general_practice", "pediatrics")
+    ]
+    for patient, doctor_id in zip(patients, rng.sample(writing, 3), strict=True):
+        for medicine in rng.sample(texts["medicines"], rng.randint(2, 3)):
+            prescription_id = _new_id("rx", patient, medicine)
+            found[prescription_id] = {
+                "prescription_id": prescription_id,
+                "patient": patient,
+                "medicine": medicine,
+                "runs_out": day_after(now, rng.randint(2, 40)),
+                "refills_left": rng.choice((0, 1, 2, 3, 2, 1)),
+                "price": rng.randint(5, 24) + rng.choice((0.0, 0.5, 0.9)),
+                "doctor_id": doctor_id,
+            }
+    return found
+
+
+def _pharmacies(rng: Random, texts: dict[str, Any], districts: list[str]) -> dict[str, Record]:
+    """Three pharmacies a district, which close at different hours."""
+    names, streets = iter(rng.sample(texts["pharmacies"], 9)), iter(rng.sample(texts["streets"], 9))
+    found: dict[str, Record] = {}
+    for district in districts:
+        hours = rng.sample(("17:30", "18:00", "18:30", "19:00", "20:00", "22:00"), 3)
+        # The nearest closes first: it is never the one that is open longest.
+        for metres, closes in zip(sorted(rng.sample(range(80, 1900, 10), 3)), sorted(hours), strict=True):
+            name = next(names)
+            pharmacy_id = _new_id("pha", name)
+            found[pharmacy_id] = {
+                "pharmacy_id": pharmacy_id,
+                "name": name,
+                "district": district,
+                "address": f"{next(streets)} {rng.randint(1, 120)}",
+                "metres": metres,
+                "closes": closes,
+                "hours": rng.choice((2, 4, 24, 26)),
+            }
+    return found
+
+
+class ClinicScenario(Environment):
+    """A practice and a family, and what the one who looks after it would ask for."""
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a practice and a family."""
+        return make_practice(cls.seeds(), rng, shared)
+
+    @proposals("find_clinic_doctors")
+    def _propose_doctors(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        for specialty in self.story["specialties"]:
+            yield {"specialty": specialty}
+
+    @proposals("list_open_appointments")
+    def _propose_openings(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+        if beside(self.story, "calendar") or rng.random() < 0.3:
+            yield {"from_date": BOUND}
+        elif rng.random() < 0.5:
+            yield {"from_date": day_after(self.now, rng.randint(3, 7))}
+
+    @proposals("list_patient_appointments")
+    def _propose_appointments(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for patient in rng.sample(self.story["patients"], 2):
+            yield {"patient": patient}
+        yield {"patient": BOUND}
+
+    @proposals("get_appointment_details")
+    def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("book_clinic_appointment")
+    def _propose_booking(self, rng: Random) -> Iterator[dict[str, Any]]:
+        first, second, third = self.story["patients"]
+        for patient, reason in zip((first, rng.choice((second, third))), self.story["reasons"], strict=True):
+            yield {"patient": patient, "reason": reason}
+
+    @proposals("move_clinic_appointment")
+    def _propose_move(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("cancel_clinic_appointment")
+    def _propose_cancel(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"reason": rng.choice(("illness", "work", "travel", "recovered"))}
+
+    @proposals("request_referral")
+    def _propose_referral(self, rng: Random) -> Iterator[dict[str, Any]]:
+        known = self.seeds()["complaints"]
+        wanted = [kind for kind in self.story["specialties"] if kind in known]
+        specialty = wanted[0] if wanted else rng.choice(sorted(known))
+        other = rng.choice([kind for kind in sorted(known) if kind != specialty])
+        first, second, _ = self.story["patients"]
+        yield {"patient": first, "specialty": specialty, "complaint": rng.choice(known[specialty])}
+        yield {"patient": second, "specialty": other, "complaint": rng.choice(known[other])}
+
+    @proposals("list_prescriptions")
+    def _propose_prescriptions(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for patient in rng.sample(self.story["patients"], 2):
+            yield {"patient": patient}
+
+    @proposals("renew_prescription")
+    def _propose_renewal(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("find_pharmacies")
+    def _propose_pharmacies(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        for district in self.story["districts"]:
+            yield {"district": district}
+
+    @proposals("send_renewal_to_pharmacy")
+    def _propose_send(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}

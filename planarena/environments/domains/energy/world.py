@@ -1,0 +1,261 @@
+"""Making energy customers: three sites with meters, a year of consumption, tariffs, invoices, batteries, forecasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from random import Random
+from typing import Any, cast
+
+from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.domains.shared import Shared, cast_people, keep, load_people, meet
+from planarena.environments.state import Record
+
+__all__ = ["EnergyScenario", "day_after", "first_of_next_month", "later"]
+
+# Kind -> least and most kilowatt hours of a month, least and most cents each.
+KINDS = {"electricity": (140, 420, 24, 39), "gas": (250, 1500, 8, 14), "heat": (220, 1300, 9, 16)}
+_new_id = Environment.new_id
+
+
+def day_after(start: str, days: int) -> str:
+    """Return the date some days after a date or moment."""
+    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
+
+
+def first_of_next_month(now: str) -> str:
+    """Return the date on which the next month begins."""
+    return (date.fromisoformat(now[:10]).replace(day=1) + timedelta(days=32)).replace(day=1).isoformat()
+
+
+def later(time: str, hours: int) -> str:
+    """Return the time of day some hours later."""
+    return f"{(int(time[:2]) + hours) % 24:02d}{time[2:]}"
+
+
+def make_customer(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
+    """Make the owner of three sites, a pure function of `rng` and `shared`."""
+    people = load_people()
+    now = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(('07:15', '08:00', '09:30'))}"
+    now = keep(shared, "now", now)
+    user = cast_people([f"{rng.choice(people['given'])} {rng.choice(people['family'])}"], shared)[0]
+    sites = rng.sample(texts["sites"], 3)
+    suppliers = rng.sample(texts["suppliers"], 5)
+    tariffs = _tariffs(rng, texts, suppliers)
+    meters, months, invoices = _meters(rng, sites, tariffs, now)
+    batteries: dict[str, Record] = {}
+    for site in sites[:2]:
+        battery_id = _new_id("bat", site)
+        batteries[battery_id] = {
+            "battery_id": battery_id,
+            "site": site,
+            "charge": rng.randrange(10, 75, 5),
+            "capacity_kwh": rng.randrange(8, 22, 2),
+            "maker": rng.choice(texts["makers"]),
+        }
+    kinds = {row["site"]: row["kind"] for row in meters.values() if row["kind"] != "electricity"}
+    details = {"user": user, "first": sites[0], "second": sites[1], "kind": kinds[sites[0]]}
+    situation = rng.choice(texts["situations"])
+    tables: dict[str, dict[str, Record]] = {
+        "meters": meters,
+        "months": months,
+        "tariffs": tariffs,
+        "invoices": invoices,
+        "batteries": batteries,
+        "forecasts": _forecasts(rng, now),
+        # One plan each, at an hour at which nobody else would plan anything.
+        "plans": {
+            _new_id("pln", battery_id, day_after(now, 5), "07:00"): {
+                "battery_id": battery_id,
+                "date": day_after(now, 5),
+                "start": "07:00",
+                "action": rng.choice(("charge", "sell")),
+            }
+            for battery_id in batteries
+        },
+    }
+    return Seed(
+        tables,
+        situation["title"].format(**details),
+        situation["description"].format(**details),
+        {"now": now, "user_name": user, "sites": sites},
+        {
+            "sites": sites,
+            "kinds": kinds,
+            **meet(shared),
+        },
+    )
+
+
+def _tariffs(rng: Random, texts: dict[str, Any], suppliers: list[str]) -> dict[str, Record]:
+    """Five tariffs a kind: the greener a tariff, the dearer; the last two are old ones, no longer offered."""
+    tariffs: dict[str, Record] = {}
+    for kind, (_, _, low, high) in KINDS.items():
+        names = rng.sample(texts["tariffs"], 5)
+        cents = sorted(rng.sample(range(10 * low, 10 * high), 5))
+        greens = sorted(rng.sample(range(10, 101, 5), 3))
+        for place, (name, supplier) in enumerate(zip(names, rng.sample(suppliers, 5), strict=True)):
+            tariff_id = _new_id("trf", kind, name)
+            tariffs[tariff_id] = {
+                "tariff_id": tariff_id,
+                "kind": kind,
+                "name": name,
+                "supplier": supplier,
+                "cents": cents[place] / 10,
+                "base": float(rng.randint(5, 9)),
+                "green": greens[place] if place < 3 else 5,
+                "offered": place < 3,
+            }
+    return tariffs
+
+
+def _meters(
+    rng: Random, sites: list[str], tariffs: dict[str, Record], now: str
+) -> tuple[dict[str, Record], dict[str, Record], dict[str, Record]]:
+    """Two meters a site on old tariffs, twelve months of each, and two invoices a meter."""
+    meters: dict[str, Record] = {}
+    months: dict[str, Record] = {}
+    invoices: dict[str, Record] = {}
+    begin = date.fromisoformat(now[:10]).replace(day=1)
+    for site in sites:
+        for kind in ("electricity", rng.choice(("gas", "heat"))):
+            low, high, *_ = KINDS[kind]
+            meter_id = _new_id("mtr", site, kind)
+            old = [key for key, row in tariffs.items() if row["kind"] == kind and not row["offered"]]
+            tariff = tariffs[rng.choice(old)]
+            meters[meter_id] = {
+                "meter_id": meter_id,
+                "number": f"{kind[0].upper()}{rng.randint(10000, 99999)}",
+                "site": site,
+                "kind": kind,
+                "tariff_id": tariff["tariff_id"],
+                "tariff_since": f"{begin.year - 2}-01-01",
+                # All meters show about as much, so that a reading that the user names fits whichever is meant.
+                "last_reading": rng.randint(18000, 18900),
+                "read_on": day_after(now, -rng.randint(20, 90)),
+                "instalment": float(rng.randrange(45, 160, 5)),
+            }
+            share, day, month_kwh = rng.uniform(0.7, 1.2), begin, 0
+            for _ in range(12):
+                day = (day - timedelta(days=1)).replace(day=1)
+                # Cold months need more, above all for gas and heat.
+                cold = abs(day.month - 7) / 6
+                month_kwh = int(share * (low + (high - low) * (0.15 + 0.75 * cold) * rng.uniform(0.85, 1.0)))
+                key = _new_id("mon", meter_id, day.isoformat())
+                months[key] = {"meter_id": meter_id, "month": day.isoformat(), "kwh": month_kwh}
+            for age in rng.sample(range(3, 30), 1) + rng.sample(range(33, 60), 1):
+                issued = day_after(now, -age)
+                invoice_id = _new_id("inv", meter_id, issued)
+                invoices[invoice_id] = {
+                    "invoice_id": invoice_id,
+                    "number": f"{issued[2:4]}{issued[5:7]}-{int(invoice_id[4:], 16) % 10000:04d}",
+                    "meter_id": meter_id,
+                    "site": site,
+                    "kind": kind,
+                    "amount": round(tariff["base"] + rng.randint(low, high) * tariff["cents"] / 100, 2),
+                    "issued": issued,
+                    "due": day_after(issued, 30),
+                    "status": "open" if age < 30 else rng.choice(("paid", "paid", "open")),
+                }
+    return meters, months, invoices
+
+
+def _forecasts(rng: Random, now: str) -> dict[str, Record]:
+    """Sun at noon, cheap power at night, dear power in the evening, for six days."""
+    found: dict[str, Record] = {}
+    for ahead in range(1, 7):
+        day = day_after(now, ahead)
+        found[day] = {
+            "date": day,
+            "solar_kwh": rng.randint(4, 38),
+            "sunniest_at": f"{rng.randint(11, 14)}:{rng.choice(('00', '30'))}",
+            "cheapest_at": f"{rng.randint(1, 4):02d}:{rng.choice(('00', '30'))}",
+            "dearest_at": f"{rng.randint(17, 20)}:{rng.choice(('00', '30'))}",
+            "dearest_cents": rng.randint(31, 55),
+        }
+    return found
+
+
+class EnergyScenario(Environment):
+    """The owner of a few sites, and what the owner would ask for."""
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make the owner of three sites."""
+        return make_customer(cls.seeds(), rng, shared)
+
+    @property
+    def _sites(self) -> list[str]:
+        return cast(list[str], self.story["sites"])
+
+    @property
+    def _focus(self) -> str:
+        """The kind of energy that the scenario is about beside electricity."""
+        return cast(str, self.story["kinds"][self._sites[0]])
+
+    @proposals("find_energy_meter")
+    def _propose_meter(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"site": self._sites[0], "kind": "electricity"}
+        yield {"site": self._sites[0], "kind": self._focus}
+        yield {"site": self._sites[1], "kind": "electricity"}
+
+    @proposals("submit_meter_reading")
+    def _propose_reading(self, rng: Random) -> Iterator[dict[str, Any]]:
+        # One only: a meter is not read twice on a day.
+        yield {"reading": rng.randint(19000, 19800)}
+
+    @proposals("get_yearly_consumption")
+    def _propose_consumption(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("compare_energy_tariffs")
+    def _propose_tariffs(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"yearly_kwh": BOUND}
+        if rng.random() < 0.4:
+            yield {"yearly_kwh": rng.randrange(3000, 8000, 250)}
+
+    @proposals("switch_energy_tariff")
+    def _propose_switch(self, rng: Random) -> Iterator[dict[str, Any]]:
+        if rng.random() < 0.5:
+            yield {}
+            return
+        day = date.fromisoformat(first_of_next_month(self.now)) + timedelta(days=rng.choice((14, 32)))
+        yield {"from_date": (day.replace(day=1) if rng.random() < 0.5 else day).isoformat()}
+
+    @proposals("set_monthly_instalment")
+    def _propose_instalment(self, rng: Random) -> Iterator[dict[str, Any]]:
+        # One only: what is set twice was set once for nothing.
+        yield {"amount": rng.choice((BOUND, BOUND, float(rng.randrange(62, 180, 6))))}
+
+    @proposals("list_energy_invoices")
+    def _propose_invoices(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        for site in self._sites[:2]:
+            yield {"site": site}
+
+    @proposals("dispute_energy_invoice")
+    def _propose_dispute(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"reason": rng.choice(("estimated_reading", "wrong_tariff", "paid_twice", "moved_out"))}
+
+    @proposals("get_power_forecast")
+    def _propose_forecast(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for ahead in rng.sample((1, 2, 3, 4), 2):
+            yield {"date": day_after(self.now, ahead)}
+
+    @proposals("find_home_battery")
+    def _propose_battery(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        for site in self._sites[:2]:
+            yield {"site": site}
+
+    @proposals("list_battery_plans")
+    def _propose_plans(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("schedule_battery_charging")
+    def _propose_charging(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"date": BOUND, "start": BOUND}
+        start = f"{rng.randint(10, 15)}:{rng.choice(('00', '15', '45'))}"
+        yield {"date": day_after(self.now, rng.randint(1, 3)), "start": start}
+
+    @proposals("sell_battery_power")
+    def _propose_sale(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"date": BOUND, "start": BOUND}

@@ -1,0 +1,251 @@
+"""Making trading companies: four warehouses with uneven stock, suppliers' offers, orders given and received."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from random import Random
+from typing import Any, cast
+
+from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.domains.shared import Shared, beside, keep, load_people, mail_of, meet
+from planarena.environments.state import Record
+
+__all__ = ["InventoryScenario", "document_number", "working_day"]
+
+_new_id = Environment.new_id
+
+
+def document_number(prefix: str, key: str) -> str:
+    """Return the number that people see on a document: a prefix and six digits made from the id."""
+    return f"{prefix}-{int(key.rsplit('_', 1)[1], 16) % 1_000_000:06d}"
+
+
+def working_day(now: str, days: int) -> str:
+    """Return the date some working days after a moment."""
+    day = date.fromisoformat(now[:10])
+    while days > 0:
+        day += timedelta(days=1)
+        days -= day.weekday() < 5
+    return day.isoformat()
+
+
+def make_company(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
+    """Make a trading company, a pure function of `rng` and `shared`; customers known already are its own."""
+    people = load_people()
+    situation = rng.choice(texts["situations"])
+    now = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(('07:00', '08:30', '13:15'))}"
+    now = keep(shared, "now", now)
+    given, family = rng.sample(people["given"], 14), rng.sample(people["family"], 14)
+    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+    user = keep(shared, "user_name", names[0])
+    known, met = ((shared or {}).get(kind, ()) for kind in ("clients", "people"))
+    # Colleagues of the user are no suppliers, customers of another domain are customers here too.
+    others = [name for name in names[1:] if name not in {user, *known, *met}]
+    contacts, customers = others[:5], [*known[:4], *others[5:]][:6]
+    warehouses = rng.sample(texts["warehouses"], 4)
+    items = _items(rng, situation)
+    stock = _stock(rng, items, warehouses)
+    suppliers = {
+        supplier: {"supplier": supplier, "contact": contact}
+        for supplier, contact in zip(rng.sample(texts["suppliers"], 5), contacts, strict=True)
+    }
+    offers = _offers(rng, items, sorted(suppliers))
+    orders: dict[str, Record] = {}
+    for customer, item_id in zip(customers, rng.sample(sorted(items), len(customers)), strict=True):
+        order_id = _new_id("co", customer, item_id)
+        orders[order_id] = {
+            "order_id": order_id,
+            "number": document_number("SO", order_id),
+            "customer": customer,
+            "item_id": item_id,
+            "quantity": rng.randint(2, 14),
+            "due": working_day(now, rng.randint(3, 9)),
+            "status": "open",
+        }
+    details = {"user": user, "first": warehouses[0], "second": warehouses[1], "customer": customers[0]}
+    details["item"] = items[_shortest(items, stock, warehouses[0])]["item"]
+    title, description = rng.choice(texts["openings"])
+    tables: dict[str, dict[str, Record]] = {
+        "warehouses": {name: {"warehouse": name} for name in warehouses},
+        "items": items,
+        "stock": stock,
+        "suppliers": suppliers,
+        "offers": offers,
+        "purchases": {},
+        "deliveries": _deliveries(rng, items, offers, warehouses),
+        "orders": orders,
+        "shipments": {},
+    }
+    addresses = {name: mail_of(name, texts["mail_domain"], shared) for name in (*contacts, *customers[:4])}
+    return Seed(
+        tables,
+        title.format(**details),
+        f"{situation['company'].format(**details)} {description.format(**details)}",
+        {"now": now, "user_name": user, "warehouses": warehouses},
+        {
+            "warehouses": warehouses,
+            "customers": customers[:4],
+            "items": [row["item"] for row in items.values()][:4],
+            **meet(shared, contacts, addresses, customers[:4]),
+        },
+    )
+
+
+def _items(rng: Random, situation: dict[str, Any]) -> dict[str, Record]:
+    items: dict[str, Record] = {}
+    for name, low, high in rng.sample(situation["items"], 12):
+        item_id = _new_id("itm", name)
+        items[item_id] = {
+            "item_id": item_id,
+            "item": name,
+            "reorder_point": rng.randrange(10, 25),
+            "price": rng.randint(low, high),
+        }
+    return items
+
+
+def _stock(rng: Random, items: dict[str, Record], warehouses: list[str]) -> dict[str, Record]:
+    """Every item abounds at one warehouse and is short at another; the first two are short of three or more."""
+    stock: dict[str, Record] = {}
+    for place, (item_id, item) in enumerate(items.items()):
+        short = warehouses[place % 3] if place < 9 else rng.choice(warehouses)
+        full = rng.choice([name for name in warehouses if name != short])
+        point = item["reorder_point"]
+        for name in warehouses:
+            stock_id = _new_id("stk", item_id, name)
+            low, high = point, 2 * point
+            if name == short:
+                low, high = 0, point - 1
+            elif name == full:
+                low, high = 4 * point, 7 * point
+            on_hand = rng.randint(low, high)
+            stock[stock_id] = {
+                "stock_id": stock_id,
+                "item_id": item_id,
+                "warehouse": name,
+                "on_hand": on_hand,
+            }
+    return stock
+
+
+def _shortest(items: dict[str, Record], stock: dict[str, Record], warehouse: str) -> str:
+    """Return the item of which the warehouse lacks most."""
+    return max(
+        items,
+        key=lambda item_id: (
+            2 * items[item_id]["reorder_point"] - stock[_new_id("stk", item_id, warehouse)]["on_hand"],
+            item_id,
+        ),
+    )
+
+
+def _offers(rng: Random, items: dict[str, Record], suppliers: list[str]) -> dict[str, Record]:
+    """Two or three offers an item; the cheaper one is, the longer it takes."""
+    offers: dict[str, Record] = {}
+    for item_id, item in items.items():
+        some = rng.sample(suppliers, rng.randint(2, 3))
+        prices = sorted(rng.sample(range(85, 125), len(some)))
+        days = sorted(rng.sample(range(2, 16), len(some)), reverse=True)
+        for supplier, share, delivery_days in zip(some, prices, days, strict=True):
+            offer_id = _new_id("off", supplier, item_id)
+            offers[offer_id] = {
+                "offer_id": offer_id,
+                "supplier": supplier,
+                "item_id": item_id,
+                "unit_price": round(item["price"] * share / 100, 2),
+                "minimum": rng.choice((5, 8, 10, 10, 12)),
+                "delivery_days": delivery_days,
+            }
+    return offers
+
+
+def _deliveries(
+    rng: Random, items: dict[str, Record], offers: dict[str, Record], warehouses: list[str]
+) -> dict[str, Record]:
+    """Five deliveries that have arrived, two of them at the first warehouse."""
+    deliveries: dict[str, Record] = {}
+    places = [warehouses[0], warehouses[0], *warehouses[1:]]
+    for warehouse, offer_id in zip(places, rng.sample(sorted(offers), len(places)), strict=True):
+        offer = offers[offer_id]
+        delivery_id = _new_id("dlv", offer_id, warehouse)
+        deliveries[delivery_id] = {
+            "delivery_id": delivery_id,
+            "number": document_number("PO", delivery_id),
+            "supplier": offer["supplier"],
+            "item_id": offer["item_id"],
+            "item": items[offer["item_id"]]["item"],
+            "quantity": offer["minimum"] + rng.randrange(0, 26, 2),
+            "warehouse": warehouse,
+            "received": False,
+        }
+    return deliveries
+
+
+class InventoryScenario(Environment):
+    """A trading company, and what the one who runs its warehouses would ask for."""
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a trading company."""
+        return make_company(cls.seeds(), rng, shared)
+
+    @property
+    def _warehouses(self) -> list[str]:
+        return cast(list[str], self.story["warehouses"])
+
+    @proposals("check_stock")
+    def _propose_check(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for item in rng.sample(self.story["items"], 2):
+            yield {"item": item}
+        yield {"item": BOUND}
+
+    @proposals("list_low_stock")
+    def _propose_low(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        for warehouse in self._warehouses[:2]:
+            yield {"warehouse": warehouse}
+
+    @proposals("find_item_suppliers")
+    def _propose_suppliers(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("create_purchase_order")
+    def _propose_order(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"quantity": BOUND, "deliver_to": BOUND}
+        yield {"quantity": rng.randrange(20, 65, 5), "deliver_to": self._warehouses[2]}
+
+    @proposals("approve_purchase_order")
+    def _propose_approval(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("list_arrived_deliveries")
+    def _propose_deliveries(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {} if rng.random() < 0.6 else {"warehouse": self._warehouses[0]}
+
+    @proposals("receive_delivery")
+    def _propose_receipt(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("transfer_stock")
+    def _propose_transfer(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"to_warehouse": self._warehouses[3], "quantity": rng.randrange(5, 25)}
+        yield {"to_warehouse": BOUND, "quantity": rng.choice((BOUND, rng.randrange(5, 15)))}
+
+    @proposals("find_customer_order")
+    def _propose_customer(self, rng: Random) -> Iterator[dict[str, Any]]:
+        for customer in rng.sample(self.story["customers"], 2):
+            yield {"customer": customer}
+        if beside(self.story, "email"):  # customers write
+            yield {"customer": BOUND}
+
+    @proposals("reserve_stock")
+    def _propose_reservation(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}
+
+    @proposals("ship_customer_order")
+    def _propose_shipping(self, rng: Random) -> Iterator[dict[str, Any]]:
+        yield {"carrier": rng.choice(("standard", "express", "freight"))}
+
+    @proposals("track_shipment")
+    def _propose_tracking(self, _rng: Random) -> Iterator[dict[str, Any]]:
+        yield {}

@@ -1,0 +1,101 @@
+"""What the seeds of one scenario that spans several domains agree on: the moment, the user, people, places.
+
+The first seed is told only which domains stand beside it; what it made is handed on, seed by seed. All keys
+are optional to whoever reads them:
+
+- `beside`: the names of all domains of the scenario;
+- `now`, `user_name`, `home_city`, `home_address`, `user_address` (e-mail) and other facts told so far;
+- `people`: full names of those around the user, the most important first; `clients`: of customers;
+- `addresses`: e-mail addresses by full name;
+- `lead`: the name of the leading domain; `story`: its story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from planarena.data import load_yaml
+from planarena.environments.contract import Seed
+
+__all__ = ["Shared", "beside", "cast_people", "hand_on", "keep", "load_people", "mail_of", "meet"]
+
+Shared = Mapping[str, Any]
+
+
+def load_people() -> dict[str, list[str]]:
+    """Return the names that every domain draws its people from: `given` and `family`."""
+    return cast(dict[str, list[str]], load_yaml(Path(__file__).with_name("people.yaml")))
+
+
+def beside(story: Mapping[str, Any], *domains: str) -> bool:
+    """Say whether all these domains take part in the story's scenario; False where it has one domain only."""
+    return set(domains) <= set(story.get("beside", ()))
+
+
+def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) -> list[str]:
+    """Give the first of the drawn names to the user and to the people whom the scenario knows already.
+
+    Args:
+        drawn: Full names, the user's first.
+        shared: See the module; None leaves the names as they are.
+        clients: Whether customers are to be among the people; they come first.
+
+    Returns:
+        As many names as were drawn, all different.
+    """
+    if shared is None:
+        return drawn
+    known = [*(shared.get("clients", ()) if clients else ()), *shared.get("people", ())]
+    first = [shared["user_name"]] if "user_name" in shared else drawn[:1]
+    names = list(dict.fromkeys([*first, *known, *drawn]))
+    return names[: len(drawn)]
+
+
+def keep(shared: Shared | None, name: str, own: str) -> str:
+    """Return what the scenario has settled on by this name, or else the seed's own choice."""
+    return own if shared is None else str(shared.get(name, own))
+
+
+def mail_of(name: str, domain: str, shared: Shared | None) -> str:
+    """Return a person's e-mail address: the one that the scenario knows, or one at the domain."""
+    known: Mapping[str, str] = {} if shared is None else shared.get("addresses", {})
+    return known.get(name, f"{name.replace(' ', '.').lower()}@{domain}")
+
+
+def meet(
+    shared: Shared | None,
+    people: Iterable[str] = (),
+    addresses: Mapping[str, str] | None = None,
+    clients: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Return what a story needs to say in a scenario of several domains; nothing in one of a single domain.
+
+    Args:
+        shared: As the seed was given it.
+        people: Whom later seeds should know, the most important first.
+        addresses: Their e-mail addresses.
+        clients: The user's customers.
+    """
+    if shared is None:
+        return {}
+    return {
+        "beside": list(shared.get("beside", ())),
+        "lead": shared.get("lead", ""),
+        "cast": {"people": list(people), "clients": list(clients), "addresses": dict(addresses or {})},
+    }
+
+
+def hand_on(shared: Shared, domain: str, seed: Seed) -> dict[str, Any]:
+    """Return what the seeds after this one are given; what was settled before stays."""
+    cast = seed.story.get("cast", {})
+    return {
+        "lead": domain,
+        "story": seed.story,
+        **seed.facts,
+        **shared,
+        "people": list(dict.fromkeys([*shared.get("people", ()), *cast.get("people", ())])),
+        "clients": list(dict.fromkeys([*shared.get("clients", ()), *cast.get("clients", ())])),
+        "addresses": {**cast.get("addresses", {}), **shared.get("addresses", {})},
+    }

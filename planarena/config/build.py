@@ -267,7 +267,7 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class QuotaConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A draw that is balanced over the vendors of tools; see `planarena.pipeline.execute.quotas`.
+    """A draw that is balanced over the vendors of tools; see `planarena.pipeline.run.quotas`.
 
     Attributes:
         vendor_share: The most of all scenarios that the tools of one vendor may take, as a share; 1 draws from

@@ -9,7 +9,7 @@ from planarena.config import ModelsConfig
 from planarena.generate.model_records import PARTS
 from planarena.llm import Request, load_prompt, quote_data
 
-__all__ = ["PROMPTS", "build_request", "prompt_labels", "proposer_of"]
+__all__ = ["PROMPTS", "build_request", "proposer_of"]
 
 # Part -> the prompt file in data/prompts.
 PROMPTS = {
@@ -54,11 +54,6 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
     ),
 }
 assert set(PROMPTS) == set(_SCHEMAS) == set(PARTS)
-
-
-def prompt_labels() -> list[str]:
-    """Return name, version and digest of every prompt file that a build reads."""
-    return [load_prompt(name).label for name in (*PROMPTS.values(), "repair", "answer_by_schema")]
 
 
 def build_request(

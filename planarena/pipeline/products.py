@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from planarena.records.tables import ToolRow
 from planarena.tasks.atoms import Atom
 
 __all__ = [
+    "Assignment",
     "Attempt",
     "Candidate",
     "Contrast",
@@ -28,11 +29,11 @@ __all__ = [
     "NoCall",
     "OfferedTool",
     "Origin",
+    "PhaseKeys",
+    "ProductStore",
     "Quarantined",
     "ScenarioEdge",
     "Step",
-    "load_product",
-    "save_product",
 ]
 
 _T = TypeVar("_T")
@@ -162,6 +163,20 @@ class Origin(msgspec.Struct, frozen=True, array_like=True):
     tools: dict[str, OfferedTool]
 
 
+class Assignment(msgspec.Struct, frozen=True):
+    """Where a chunk takes its scenarios from.
+
+    Attributes:
+        source: As on the command line; `builtin` stands for all of ours that the build names.
+        first: The first group of operations, or the first scenario of a source that has no end.
+        count: How many.
+    """
+
+    source: str
+    first: int
+    count: int
+
+
 class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
     """The product of the phase `execute`.
 
@@ -170,7 +185,9 @@ class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
         scenarios: What was executed.
         quarantine: What failed unexpectedly.
         more: For a draw by quotas: whether the source has more.
-        origins: By domain of the scenarios, for all that is not our own.
+        origins: By domain of the scenarios, for all that is not built in.
+        assignment: Where quotas had the chunk draw from. It follows from the decisions on earlier chunks, which later
+            phases take part in: a stored product counts for its own assignment alone.
     """
 
     chunk: int
@@ -178,6 +195,7 @@ class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
     quarantine: tuple[Quarantined, ...]
     more: bool = True
     origins: dict[str, Origin] = {}
+    assignment: Assignment | None = None
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):
@@ -314,30 +332,62 @@ class LanguageChunk(msgspec.Struct, frozen=True, array_like=True):
     no_calls: tuple[tuple[NoCall, ...], ...]
 
 
-def save_product(path: Path, product: msgspec.Struct) -> None:
-    """Write a product durably, compressed with zstd.
+class PhaseKeys(msgspec.Struct, frozen=True):
+    """Content keys of the phases of a build: see `planarena.pipeline.phases`.
 
-    Raises:
-        OSError: No space, no permission.
+    `models` is empty where no model takes part.
     """
-    import pyarrow
 
-    data = msgspec.msgpack.encode(product)
-    packed = pyarrow.compress(data, codec="zstd", asbytes=True)
-    write_durably(path, len(data).to_bytes(8, "little") + packed)
+    execute: str
+    language: str
+    quality: str
+    models: str = ""
 
 
-def load_product(path: Path, kind: type[_T]) -> _T:
-    """Read a product back, checked strictly.
+class ProductStore(NamedTuple):
+    """The products of a run's phases, each under its phase's key: `work/PHASE-KEY/CHUNK.bin`, compressed with zstd.
 
-    Raises:
-        OSError: The file is absent.
-        msgspec.ValidationError: It is something else.
+    Attributes:
+        root: The run directory.
+        keys: Of the phases.
     """
-    import pyarrow
 
-    raw = path.read_bytes()
-    data = pyarrow.decompress(
-        raw[8:], decompressed_size=int.from_bytes(raw[:8], "little"), codec="zstd", asbytes=True
-    )
-    return msgspec.msgpack.decode(data, type=kind)
+    root: Path
+    keys: PhaseKeys
+
+    def path(self, phase: str, chunk: int) -> Path:
+        """Return the file of a chunk's product of a phase: `execute`, `language` or `models`."""
+        return self.root / "work" / f"{phase}-{getattr(self.keys, phase)[:12]}" / f"{chunk:05d}.bin"
+
+    def save(self, phase: str, chunk: int, product: msgspec.Struct) -> None:
+        """Write a product durably.
+
+        Raises:
+            OSError: No space, no permission.
+        """
+        import pyarrow
+
+        data = msgspec.msgpack.encode(product)
+        packed = pyarrow.compress(data, codec="zstd", asbytes=True)
+        write_durably(self.path(phase, chunk), len(data).to_bytes(8, "little") + packed)
+
+    def load(self, phase: str, chunk: int, kind: type[_T]) -> _T | None:
+        """Read a product back, checked strictly; one that is damaged is removed, as it can be made again.
+
+        Returns:
+            The product, or None where there is none.
+        """
+        import pyarrow
+
+        path = self.path(phase, chunk)
+        try:
+            raw = path.read_bytes()
+            size = int.from_bytes(raw[:8], "little")
+            data = pyarrow.decompress(raw[8:], decompressed_size=size, codec="zstd", asbytes=True)
+            return msgspec.msgpack.decode(data, type=kind)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError):
+            # Products are only ever renamed into place whole, so the disk did it.
+            path.unlink(missing_ok=True)
+            return None

@@ -14,8 +14,8 @@ from planarena.environments.contract import Seed
 from planarena.environments.sources import Unit, draw_tools, open_source
 from planarena.environments.world import World
 from planarena.pipeline.execute.decontamination import permitted
-from planarena.pipeline.execute.quotas import Assignment
 from planarena.pipeline.execute.scenarios import Scenario, draw_scenario, rng_for
+from planarena.pipeline.products import Assignment
 from planarena.records.canonical import content_id
 
 __all__ = ["MOST_NUMBERS", "Draw", "draws_of", "has_more"]

@@ -8,10 +8,9 @@ from planarena.config import BuildConfig
 from planarena.errors import UserError
 from planarena.pipeline.execute.assigned import MOST_NUMBERS, draws_of, has_more
 from planarena.pipeline.execute.origins import origins_of
-from planarena.pipeline.execute.quotas import Assignment
 from planarena.pipeline.execute.scenario_run import execute_scenario
 from planarena.pipeline.execute.scenarios import draw_scenario
-from planarena.pipeline.products import ExecutedChunk, ExecutedScenario, Quarantined
+from planarena.pipeline.products import Assignment, ExecutedChunk, ExecutedScenario, Quarantined
 
 __all__ = ["execute_chunk"]
 
@@ -69,7 +68,7 @@ def _execute_assigned(config: BuildConfig, chunk: int, assignment: Assignment) -
     except UserError as error:
         more = False
         quarantine.append(Quarantined(chunk * MOST_NUMBERS, "source", type(error).__name__, str(error)))
-    return ExecutedChunk(chunk, tuple(done), tuple(quarantine), more, origins_of(config, done))
+    return ExecutedChunk(chunk, tuple(done), tuple(quarantine), more, origins_of(config, done), assignment)
 
 
 def _raise_if_all_fail(error: Exception) -> None:

@@ -22,7 +22,10 @@ from planarena.records.canonical import content_id
 from planarena.records.shards import write_durably
 from planarena.tasks.atoms import Call
 
-__all__ = ["OnceOnly"]
+__all__ = ["FOLDER", "OnceOnly"]
+
+# Below the run directory, and not under `work/`: what that holds can be made again, and this cannot.
+FOLDER = "for_good"
 
 
 class _Record(msgspec.Struct, frozen=True):

@@ -11,13 +11,12 @@ from planarena.environments.catalog import wording_of
 from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
-from planarena.pipeline.execute.for_good import OnceOnly
+from planarena.pipeline.execute.for_good import FOLDER, OnceOnly
 from planarena.pipeline.execute.proving import Proven, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.untried import Untried
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
-from planarena.pipeline.run.folder import FOR_GOOD
 from planarena.proofs import Dependences, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
@@ -59,7 +58,7 @@ class _ScenarioRun:
         self.discards: list[Discard] = []
         self.swaps: dict[Any, str | None] = {}
         self.untried = Untried(self.world, scenario.offers)
-        self.once = OnceOnly(Path(config.out) / FOR_GOOD, config.trajectories, scenario.scenario_id)
+        self.once = OnceOnly(Path(config.out) / FOLDER, config.trajectories, scenario.scenario_id)
 
     def run(self) -> ExecutedScenario:
         """Do all of it."""

@@ -12,14 +12,30 @@ from typing import Any
 
 from planarena.config import BuildConfig
 from planarena.pipeline.execute.origins import origin_of
-from planarena.pipeline.finish.contrast_rows import write_no_call
+from planarena.pipeline.finish.contrast_rows import write_contrast, write_no_call
+from planarena.pipeline.finish.proposal_rows import write_proposals
 from planarena.pipeline.finish.scenario_rows import ScenarioRows
-from planarena.pipeline.products import ExecutedChunk, ExecutedScenario, LanguageChunk, Origin
-from planarena.quality.choice import KEEP
+from planarena.pipeline.products import (
+    Discard,
+    Executed,
+    ExecutedChunk,
+    ExecutedScenario,
+    Language,
+    LanguageChunk,
+    Origin,
+)
+from planarena.quality.choice import BALANCE, DROP, DUPLICATE, KEEP
 from planarena.quality.fingerprints import fingerprint
 from planarena.records.tables import TableRow, ToolRow
 
 __all__ = ["rows_of_chunk"]
+
+
+_REFUSED = {
+    DROP: ("duplicate", "same_tools"),
+    DUPLICATE: ("duplicate", "same_query_and_shape"),
+    BALANCE: ("balance", "beyond_the_mix"),
+}
 
 
 def rows_of_chunk(
@@ -74,14 +90,14 @@ def rows_of_chunk(
             # Without a trajectory of its own tool set it is no scenario of the run; why is kept.
             for item, said in zip(scenario.items, words, strict=True):
                 if place < len(decisions):
-                    writer.add(item, said, decisions[place])
+                    _add(writer, item, said, decisions[place])
                     place += 1
             continue
         writer.open()
         for item, said in zip(scenario.items, words, strict=True):
             if place >= len(decisions):
                 break
-            writer.add(item, said, decisions[place])
+            _add(writer, item, said, decisions[place])
             place += 1
         else:
             for number, refused in enumerate(language.no_calls[index]):
@@ -89,6 +105,24 @@ def rows_of_chunk(
     for entry in executed.quarantine:
         counts[f"quarantined:{entry.error}"] += 1
     return rows, dict(sorted(counts.items()))
+
+
+def _add(rows: ScenarioRows, item: Executed | Discard, said: Language | Discard, decision: int) -> None:
+    """Write one item: a gold trajectory with all that belongs to it, or a discard."""
+    if isinstance(item, Discard):
+        rows.discard(item)
+    elif isinstance(said, Discard):
+        rows.discard(said)
+    elif decision != KEEP:
+        tools = ", ".join(rows.scenario.atoms[step.atom].tool for step in item.steps)
+        rows.discard(Discard(tools, *_REFUSED[decision], said.turns[0]))
+    else:
+        gold, execution_ids = rows.gold(item, said)
+        proposed: dict[str, str] = {}
+        if said.contrast is not None:
+            proposed = write_contrast(rows, gold, item, said, said.contrast, execution_ids)
+        if said.written is not None:
+            write_proposals(rows, gold, said.written, proposed)
 
 
 def _taken(scenario: ExecutedScenario, origin: Origin, wanted: set[int]) -> Iterator[ToolRow]:

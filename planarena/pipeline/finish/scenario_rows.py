@@ -8,11 +8,8 @@ from typing import Any
 
 from planarena.config import SplitConfig
 from planarena.environments.catalog import group_of
-from planarena.pipeline.finish.contrast_rows import write_contrast
 from planarena.pipeline.finish.keys import masked_shape
-from planarena.pipeline.finish.proposal_rows import write_proposals
 from planarena.pipeline.products import Attempt, Discard, Executed, ExecutedScenario, Language, Origin, Step
-from planarena.quality.choice import BALANCE, DROP, DUPLICATE, KEEP
 from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
 from planarena.records.tables import (
@@ -30,12 +27,6 @@ from planarena.records.tables import (
 from planarena.tasks.algebra import parse, render
 
 __all__ = ["ScenarioRows"]
-
-_REFUSED = {
-    DROP: ("duplicate", "same_tools"),
-    DUPLICATE: ("duplicate", "same_query_and_shape"),
-    BALANCE: ("balance", "beyond_the_mix"),
-}
 
 
 class ScenarioRows:
@@ -120,20 +111,8 @@ class ScenarioRows:
         self.counts["candidates_tried"] += scenario.tried
         self.counts["state_bytes"] += len(scenario.seed_state)
 
-    def add(self, item: Executed | Discard, said: Language | Discard, decision: int) -> None:
-        """Write one item: a gold trajectory with all that belongs to it, or a discard."""
-        if isinstance(item, Discard):
-            self._discard(item)
-        elif isinstance(said, Discard):
-            self._discard(said)
-        elif decision == KEEP:
-            self._gold(item, said)
-        else:
-            tools = ", ".join(self.scenario.atoms[step.atom].tool for step in item.steps)
-            stage, reason = _REFUSED[decision]
-            self._discard(Discard(tools, stage, reason, said.turns[0]))
-
-    def _discard(self, discard: Discard) -> None:
+    def discard(self, discard: Discard) -> None:
+        """Write why a candidate is not part of the data."""
         scenario_id = self.scenario.scenario_id
         self.rows["discards"].append(
             DiscardRow(
@@ -149,7 +128,8 @@ class ScenarioRows:
         )
         self.counts[f"discard:{discard.stage}:{discard.reason}"] += 1
 
-    def _gold(self, task: Executed, said: Language) -> None:
+    def gold(self, task: Executed, said: Language) -> tuple[TrajectoryRow, list[str]]:
+        """Write a gold trajectory, its task and its query; return its row and the ids of its executions."""
         scenario = self.scenario
         self.once = task.unproven
         expression = parse(task.expression)
@@ -226,12 +206,8 @@ class ScenarioRows:
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
             turn = said.turn_of[number]
             self.step(trajectory_id, number, step, plan, execution_ids[number], turn, rationales[number])
-        proposed: dict[str, str] = {}
-        if said.contrast is not None:
-            proposed = write_contrast(self, gold, task, said, said.contrast, execution_ids)
-        if said.written is not None:
-            write_proposals(self, gold, said.written, proposed)
         self._count(task, said, groups)
+        return gold, execution_ids
 
     def _execution(self, step: Step, *, proven: bool) -> str:
         tool = self.scenario.atoms[step.atom].tool

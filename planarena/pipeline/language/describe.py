@@ -18,9 +18,9 @@ from planarena.generate.clauses import StepWords
 from planarena.generate.no_call import write_no_calls
 from planarena.generate.offline import write_plan, write_response, write_step_plans
 from planarena.generate.queries import write_query
-from planarena.pipeline.execute.decontamination import strike_queries
 from planarena.pipeline.execute.scenarios import rng_for
 from planarena.pipeline.language.contrast import ScenarioContrast, as_attempt
+from planarena.pipeline.language.decontamination import strike_queries
 from planarena.pipeline.products import (
     Candidate,
     Discard,

@@ -7,10 +7,11 @@ written whole; until then every answer lies in the gateway's cache, so that noth
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from typing import Protocol
 
 import msgspec
 
@@ -24,6 +25,7 @@ from planarena.llm import Budget, LLMError, ModelConfig, Spent, SyncGateway, rea
 from planarena.pipeline.execute.chunk import execute_chunk
 from planarena.pipeline.language.describe import describe_chunk, reported_in, steps_of
 from planarena.pipeline.products import (
+    Assignment,
     Candidate,
     Discard,
     Executed,
@@ -32,12 +34,9 @@ from planarena.pipeline.products import (
     Language,
     LanguageChunk,
     ModelChunk,
-    load_product,
-    save_product,
+    PhaseKeys,
+    ProductStore,
 )
-from planarena.pipeline.run.jobs import Job, PhaseKeys, product_path
-from planarena.pipeline.run.ledger import Ledger
-from planarena.quality.choice import KEEP
 from planarena.tasks.algebra import order_of, parse
 
 __all__ = ["ModelPhase", "brief_of", "choices_of", "models_of", "with_plain_names"]
@@ -85,6 +84,19 @@ def _names(config: ModelsConfig) -> tuple[str, ...]:
     return (*config.proposers, *((config.judge,) if config.judge else ()))
 
 
+class Accounts(Protocol):
+    """Where a build records what it asked and paid for."""
+
+    def paid(self) -> tuple[int, int, float]:
+        """Return the calls, tokens and USD that all commands on this run paid for."""
+
+    def add_calls(self, rows: Iterable[tuple[str, str, int, int, float | None]]) -> None:
+        """Record answers paid for, `(call_id, model, prompt_tokens, completion_tokens, usd)`."""
+
+    def set_failures(self, chunk: int, rows: Iterable[tuple[int, int, str, str, str, str]]) -> None:
+        """Record a chunk's requests that gave nothing of use."""
+
+
 class ModelPhase:
     """Asks models for the kept tasks of chunks, several chunks at a time where they are small.
 
@@ -92,16 +104,16 @@ class ModelPhase:
         config: The build.
         keys: Its phases' keys.
         root: The run directory.
-        ledger: Where calls and failures are recorded; used by the caller's thread alone.
+        accounts: Where calls and failures are recorded; used by the caller's thread alone.
     """
 
-    def __init__(self, config: BuildConfig, keys: PhaseKeys, root: Path, ledger: Ledger) -> None:
-        self._config, self._keys, self._root, self._ledger = config, keys, root, ledger
+    def __init__(self, config: BuildConfig, keys: PhaseKeys, root: Path, accounts: Accounts) -> None:
+        self._config, self._store, self._accounts = config, ProductStore(root, keys), accounts
         self._models = with_plain_names(config.models)
         calls = config.execution.calls
         models = models_of(config)
         budget = Budget(usd=calls.budget_usd, tokens=calls.budget_tokens, calls=calls.budget_calls)
-        self._gateway = SyncGateway(models, budget=budget, spent=Spent(*ledger.paid()))
+        self._gateway = SyncGateway(models, budget=budget, spent=Spent(*accounts.paid()))
         # Twice as many tasks as calls: some wait for their next call to be written.
         self._slots = asyncio.Semaphore(2 * sum(model.concurrency for model in models))
         self._turn = asyncio.Lock()
@@ -109,16 +121,20 @@ class ModelPhase:
         self._stop: Exception | None = None
         self.under_way = 0
 
-    def put(self, job: Job, *, again: bool = False) -> None:
+    def put(
+        self, chunk: int, kept: Collection[int], assignment: Assignment | None = None, *, again: bool = False
+    ) -> None:
         """Have a chunk written.
 
         Args:
-            job: What finishes it then; its other products are on disk.
-            again: Ask anew for what failed before.
+            chunk: Its number; its other products are on disk.
+            kept: Which of its items are kept, numbered through.
+            assignment: Where quotas had it draw from.
+            again: Ask again for what failed before.
         """
         self.under_way += 1
-        future = self._gateway.submit(self._write(job, again))
-        future.add_done_callback(lambda done: self._done.put((job.chunk, done)))
+        future = self._gateway.submit(self._write(chunk, kept, assignment, again))
+        future.add_done_callback(lambda done: self._done.put((chunk, done)))
 
     def ready(self, *, wait: bool = False) -> list[int]:
         """Return the chunks written since the last time.
@@ -142,7 +158,7 @@ class ModelPhase:
             if error := done.exception():
                 self._hear_out()
                 raise error
-            self._ledger.set_failures(chunk, _failures(done.result()))
+            self._accounts.set_failures(chunk, _failures(done.result()))
             found.append(chunk)
         self._record_calls()
         return found
@@ -155,7 +171,7 @@ class ModelPhase:
 
     def _record_calls(self) -> None:
         if self._gateway.gateway.calls:
-            self._ledger.add_calls(call.row() for call in self._gateway.drain_calls())
+            self._accounts.add_calls(call.row() for call in self._gateway.drain_calls())
 
     def close(self) -> None:
         """Ask nothing more, hear out what was sent, and record it."""
@@ -169,15 +185,16 @@ class ModelPhase:
         if self._stop is not None:
             raise self._stop.with_traceback(None)
 
-    async def _write(self, job: Job, again: bool) -> ModelChunk:
-        path = product_path(self._root, self._keys, "models", job.chunk)
+    async def _write(
+        self, chunk: int, kept: Collection[int], assignment: Assignment | None, again: bool
+    ) -> ModelChunk:
         tasks: list[asyncio.Task[Written]] = []
         # Chunks begin one after the other: the next is read when every task of this one has begun.
         async with self._turn:
             self._check()
-            executed, language, stored = await asyncio.to_thread(self._load, job, path)
+            executed, language, stored = await asyncio.to_thread(self._load, chunk, assignment)
             known = {(one.scenario, one.item): one for one in stored.items} if stored is not None else {}
-            for scenario, item in _kept(language, job.decisions):
+            for scenario, item in _places(language, kept):
                 before = known.get((scenario, item))
                 await self._slots.acquire()
                 work = self._task(executed.scenarios[scenario], language, (scenario, item), before, again)
@@ -187,23 +204,20 @@ class ModelPhase:
         if failed:
             # Of several, the one that began it; the others were told to stop.
             raise self._stop or failed[0]
-        product = ModelChunk(job.chunk, tuple(one for one in done if isinstance(one, Written)))
+        product = ModelChunk(chunk, tuple(one for one in done if isinstance(one, Written)))
         if product != stored:
-            await asyncio.to_thread(save_product, path, product)
+            await asyncio.to_thread(self._store.save, "models", chunk, product)
         return product
 
-    def _load(self, job: Job, path: Path) -> tuple[ExecutedChunk, LanguageChunk, ModelChunk | None]:
-        try:
-            stored: ModelChunk | None = load_product(path, ModelChunk)
-        except (OSError, ValueError):
-            stored = None
-        try:
-            executed = load_product(product_path(self._root, self._keys, "execute", job.chunk), ExecutedChunk)
-            language = load_product(
-                product_path(self._root, self._keys, "language", job.chunk), LanguageChunk
-            )
-        except FileNotFoundError:  # a worker has them in memory alone, because work/ was deleted
-            executed = execute_chunk(self._config, job.chunk, self._config.scenarios or None, job.assignment)
+    def _load(
+        self, chunk: int, assignment: Assignment | None
+    ) -> tuple[ExecutedChunk, LanguageChunk, ModelChunk | None]:
+        stored = self._store.load("models", chunk, ModelChunk)
+        executed = self._store.load("execute", chunk, ExecutedChunk)
+        language = self._store.load("language", chunk, LanguageChunk)
+        if executed is None or language is None:
+            # A worker has them in memory alone, because work/ was deleted.
+            executed = execute_chunk(self._config, chunk, self._config.scenarios or None, assignment)
             language = describe_chunk(self._config, executed)
         return executed, language, stored
 
@@ -240,11 +254,9 @@ class ModelPhase:
             self._slots.release()
 
 
-def _kept(language: LanguageChunk, decisions: bytes) -> Iterator[tuple[int, int]]:
-    places = ((number, item) for number, words in enumerate(language.items) for item in range(len(words)))
-    for place, decision in zip(places, decisions, strict=False):
-        if decision == KEEP:
-            yield place
+def _places(language: LanguageChunk, kept: Collection[int]) -> list[tuple[int, int]]:
+    places = [(number, item) for number, words in enumerate(language.items) for item in range(len(words))]
+    return [places[one] for one in kept]
 
 
 def _samples(before: Written | None) -> dict[tuple[str, str], int]:

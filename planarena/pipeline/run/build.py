@@ -16,27 +16,27 @@ from planarena.environments.sources import take_paid_calls
 from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
 from planarena.pipeline.execute.decontamination import marked, permitted
 from planarena.pipeline.execute.origins import tool_row
-from planarena.pipeline.execute.quotas import Quotas, find_lots
 from planarena.pipeline.execute.scenarios import domains_of
 from planarena.pipeline.finish.balance import new_chooser
+from planarena.pipeline.phases import phase_keys
+from planarena.pipeline.products import PhaseKeys, ProductStore
 from planarena.pipeline.run.dry_run import check_domains
 from planarena.pipeline.run.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
 from planarena.pipeline.run.identity import check_identity
 from planarena.pipeline.run.jobs import (
     FinishReply,
     Job,
-    PhaseKeys,
     ProduceReply,
     forget_work,
     fragment_path,
-    phase_keys,
-    product_path,
 )
 from planarena.pipeline.run.ledger import FinishedChunk, Ledger
 from planarena.pipeline.run.outputs import write_outputs
 from planarena.pipeline.run.pool import JobFailed, Pool, Reply
+from planarena.pipeline.run.quotas import Quotas, find_lots
 from planarena.pipeline.run.shared_storage import storage_of, without_storage
 from planarena.quality import ItemKeys
+from planarena.quality.choice import KEEP
 from planarena.records.canonical import content_id
 from planarena.records.run import Run
 from planarena.records.shards import write_shard
@@ -334,7 +334,9 @@ class _Build:
             if self.models is None:
                 pool.put(job, first=True)
             else:
-                self.models.put(job, again=self.next_chunk in self.again | self.ask_again)
+                ask = self.next_chunk in self.again | self.ask_again
+                kept = [place for place, decision in enumerate(decisions) if decision == KEEP]
+                self.models.put(self.next_chunk, kept, assignment, again=ask)
             self.next_chunk += 1
         if self.chooser.full or self._spent():
             pool.drop_waiting_of("produce")
@@ -357,7 +359,7 @@ class _Build:
                 pool.put(self.pending[chunk][1], first=True)
 
     def _product(self, phase: str, chunk: int) -> str:
-        return str(product_path(self.root, self.keys, phase, chunk).relative_to(self.root))
+        return str(ProductStore(self.root, self.keys).path(phase, chunk).relative_to(self.root))
 
     def _fetch_products(self, chunk: int) -> None:
         """Have what models are asked about here."""

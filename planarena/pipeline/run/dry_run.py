@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from planarena.config import BuildConfig
 from planarena.environments.catalog import group_of, operations_of
 from planarena.errors import UserError
-from planarena.pipeline.execute.quotas import find_lots
 from planarena.pipeline.execute.scenarios import domains_of
-from planarena.pipeline.run.jobs import allow_for
+from planarena.pipeline.phases import allow_for
+from planarena.pipeline.run.quotas import find_lots
 
 if TYPE_CHECKING:
     from planarena.pipeline.models.estimate import PhaseEstimate

@@ -12,12 +12,11 @@ from pathlib import Path
 
 from planarena.config import BuildConfig
 from planarena.errors import RunError, UserError
+from planarena.pipeline.execute import for_good
 
-__all__ = ["FOR_GOOD", "LEDGER", "clear", "locked", "open_folder", "storage_error", "storage_fault"]
+__all__ = ["LEDGER", "clear", "locked", "open_folder", "storage_error", "storage_fault"]
 
 LEDGER, LOCK = "ledger.sqlite", ".lock"
-# What was executed for good. Not under `work/`: what that holds can be made again, and this cannot.
-FOR_GOOD = "for_good"
 
 
 def storage_error(error: OSError, root: Path) -> UserError:
@@ -83,7 +82,7 @@ def locked(root: Path) -> Iterator[None]:
 
 def clear(root: Path) -> None:
     """Remove what an earlier build left."""
-    for name in ("tables", "work", FOR_GOOD):
+    for name in ("tables", "work", for_good.FOLDER):
         shutil.rmtree(root / name, ignore_errors=True)
     for name in ("run.json", "README.md", "report.html", LEDGER, f"{LEDGER}-journal"):
         (root / name).unlink(missing_ok=True)

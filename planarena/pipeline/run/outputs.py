@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.export.card import render_card
-from planarena.pipeline.execute.decontamination import findings
+from planarena.pipeline.execute.decontamination import guard_of
 from planarena.records.run import Run
 from planarena.records.shards import write_durably
 from planarena.records.tables import FORMAT_VERSION
@@ -53,7 +53,7 @@ def write_outputs(
         },
         "config": config.stated(),
         "seed": config.seed,
-        **({"contamination": findings(config, counts)} if config.contamination else {}),
+        **({"contamination": _findings(config, counts)} if config.contamination else {}),
         "stop_reason": stop_reason,
         "counts": _grouped(counts) | {"distinct_masked_shapes": shapes},
         "quarantined": [{"scenario": scenario, "error": error} for scenario, error in quarantined],
@@ -77,6 +77,28 @@ def _grouped(counts: dict[str, Any]) -> dict[str, Any]:
         else:
             grouped[name] = value
     return grouped
+
+
+def _findings(config: BuildConfig, counts: Mapping[str, Any]) -> dict[str, str]:
+    """Return for the card what each benchmark was held against and what it struck out.
+
+    Args:
+        config: The build.
+        counts: As summed up over the chunks, `discard:contamination:ngram:bfcl` among them.
+    """
+    guard = guard_of(config)
+    found: dict[str, str] = {}
+    for benchmark in guard.benchmarks if guard is not None else ():
+        struck = sum(
+            number
+            for key, number in counts.items()
+            if key.startswith("discard:contamination:") and key.endswith(f":{benchmark.name}")
+        )
+        found[benchmark.name] = (
+            f"held against {len(benchmark.signatures)} tools, which are on no offer, and {len(benchmark.queries)} texts; "
+            f"{struck} queries discarded"
+        )
+    return found
 
 
 def _write_if_new(path: Path, data: bytes) -> None:

@@ -16,8 +16,9 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.errors import PlanArenaError, UserError
+from planarena.pipeline.products import PhaseKeys
 from planarena.pipeline.run.free_memory import give_back
-from planarena.pipeline.run.jobs import EmbedReply, FinishReply, Job, PhaseKeys, ProduceReply, do_job
+from planarena.pipeline.run.jobs import EmbedReply, FinishReply, Job, ProduceReply, do_job
 from planarena.pipeline.run.shared_storage import do_shared_job, forget_scratch, storage_of
 
 __all__ = ["MOST_DEATHS", "JobFailed", "Pool", "Reply", "answer"]

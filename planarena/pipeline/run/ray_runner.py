@@ -17,7 +17,8 @@ from typing import Any
 
 from planarena.config import BuildConfig
 from planarena.errors import EnvironmentUnavailableError, PlanArenaError
-from planarena.pipeline.run.jobs import Job, PhaseKeys
+from planarena.pipeline.products import PhaseKeys
+from planarena.pipeline.run.jobs import Job
 from planarena.pipeline.run.pool import MOST_DEATHS, Pool, Reply, answer
 from planarena.pipeline.run.ray_head import RayHead, import_ray
 

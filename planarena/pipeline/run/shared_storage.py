@@ -20,7 +20,8 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.errors import UserError
-from planarena.pipeline.run.jobs import FinishReply, Job, PhaseKeys, ProduceReply, do_job, product_path
+from planarena.pipeline.products import PhaseKeys, ProductStore
+from planarena.pipeline.run.jobs import FinishReply, Job, ProduceReply, do_job
 
 __all__ = ["SharedStorage", "do_shared_job", "forget_scratch", "storage_of", "without_storage"]
 
@@ -149,7 +150,8 @@ def do_shared_job(
     """
     root = _scratch()
     phases = ("execute", "language", *(("models",) if keys.models and job.kind == "finish" else ()))
-    products = [str(product_path(root, keys, phase, job.chunk).relative_to(root)) for phase in phases]
+    store = ProductStore(root, keys)
+    products = [str(store.path(phase, job.chunk).relative_to(root)) for phase in phases]
     if not job.again:
         storage.fetch(root, products)
     reply = do_job(root, config, keys, job)

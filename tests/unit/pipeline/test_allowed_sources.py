@@ -13,7 +13,7 @@ from planarena.config import AllowedConfig, BuildConfig, ExecutionConfig
 from planarena.environments import sources
 from planarena.errors import SourceError
 from planarena.pipeline.execute.scenarios import domains_of
-from planarena.pipeline.run.jobs import allow_for, phase_keys
+from planarena.pipeline.phases import allow_for, phase_keys
 
 
 @pytest.fixture(autouse=True)

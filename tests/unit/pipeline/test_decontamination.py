@@ -12,7 +12,7 @@ from planarena.config import BuildConfig, ExecutionConfig
 from planarena.environments import operations
 from planarena.environments.domains import load_domain
 from planarena.errors import SourceError
-from planarena.pipeline.run.jobs import phase_keys
+from planarena.pipeline.phases import phase_keys
 
 CONFIG = BuildConfig(
     sources=("builtin:banking",),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, ModelsConfig, SplitConfig
-from planarena.generate import model_requests
-from planarena.pipeline.run import jobs
-from planarena.pipeline.run.jobs import phase_keys
+from planarena.pipeline import phases
+from planarena.pipeline.phases import phase_keys
 
 BASE = BuildConfig(sources=("builtin:banking",))
 
@@ -37,7 +38,7 @@ def test_a_phase_runs_again_when_what_it_reads_changes(fields, phases):
 
 def test_another_wording_runs_language_and_quality_only(monkeypatch):
     before = phase_keys(BASE)
-    real = jobs.wording_of
+    real = phases.wording_of
 
     def reworded(domain):
         found = dict(real(domain))
@@ -45,14 +46,15 @@ def test_another_wording_runs_language_and_quality_only(monkeypatch):
         found[name] = msgspec.structs.replace(found[name], ask=("say it otherwise",))
         return found
 
-    monkeypatch.setattr(jobs, "wording_of", reworded)
+    monkeypatch.setattr(phases, "wording_of", reworded)
     after = phase_keys(BASE)
     assert after.execute == before.execute
     assert after.language != before.language
     assert after.quality != before.quality
 
 
-def test_models_have_a_phase_of_their_own(monkeypatch):
+@pytest.mark.parametrize("prompt", ["build_query", "judge_similarity"])
+def test_models_have_a_phase_of_their_own(monkeypatch, prompt):
     offline = phase_keys(BASE)
     assert offline.models == ""
     assert "models" not in BASE.identity()
@@ -61,8 +63,12 @@ def test_models_have_a_phase_of_their_own(monkeypatch):
     assert (with_models.execute, with_models.language) == (offline.execute, offline.language)
     assert with_models.models
     assert with_models.quality != offline.quality
-    monkeypatch.setattr(model_requests, "prompt_labels", lambda: ["build_query@2:0"])
-    reworded = phase_keys(config)
+    real = Path.read_bytes
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", lambda path: real(path) + b"#" * (path.stem == prompt))
+        phases.source_digest.cache_clear()
+        reworded = phase_keys(config)
+    phases.source_digest.cache_clear()
     assert (reworded.execute, reworded.language) == (offline.execute, offline.language)
     assert reworded.models != with_models.models
     assert reworded.quality != with_models.quality

@@ -8,7 +8,7 @@ import pytest
 from planarena.config import PRESETS, BuildConfig, QuotaConfig, load_config
 from planarena.errors import ConfigError
 from planarena.pipeline.execute.assigned import MOST_NUMBERS
-from planarena.pipeline.execute.quotas import Lot, Quotas, find_lots
+from planarena.pipeline.run.quotas import Lot, Quotas, find_lots
 from planarena.quality import ItemKeys
 
 SHARE = 0.1
@@ -127,7 +127,7 @@ def test_a_group_that_cannot_be_opened_costs_one_scenario_and_not_the_build(tmp_
     import planarena.pipeline.execute.assigned as assigned
     from planarena.environments.sources import open_source
     from planarena.pipeline.execute.chunk import execute_chunk
-    from planarena.pipeline.execute.quotas import Assignment
+    from planarena.pipeline.products import Assignment
 
     file = tmp_path / "api.json"
     paths = {

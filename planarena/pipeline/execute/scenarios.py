@@ -49,7 +49,7 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
     units: dict[str, None] = {}
     for source in sources:
         kind, name = split_source(source)
-        if kind in {"openapi", "mcp", "python", "http"} or (kind == "json" and may_simulate()):
+        if kind in {"openapi", "mcp", "python", "http", "env"} or (kind == "json" and may_simulate()):
             units.update(dict.fromkeys(unit_names(source)))
             continue
         if kind != "builtin":
@@ -58,7 +58,7 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
             raise SourceError(
                 f"nothing here can execute the tools of {source!r}",
                 where="SOURCE",
-                fix="use builtin[:DOMAIN], openapi:PATH, mcp:FILE or python:MODULE; or --simulate MODEL, which makes the results up",
+                fix="use builtin[:DOMAIN], openapi:PATH, mcp:FILE, python:MODULE or env:FOLDER; or --simulate MODEL, which makes the results up",
             )
         if not name:
             wanted.update(DOMAINS)

@@ -6,7 +6,8 @@ a final answer reports, hence what a goal requires) and the pointers of `refer` 
 
 from __future__ import annotations
 
-from functools import cache
+import re
+from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -24,6 +25,7 @@ __all__ = [
     "Reference",
     "ToolWording",
     "load_wording",
+    "names_in",
     "offers",
     "parse_pointer",
     "schema_at",
@@ -168,6 +170,12 @@ def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
         found[name] = tuple(entries)
     _OFFERS[environment.domain] = found
     return found
+
+
+@lru_cache(maxsize=8192)
+def names_in(template: str) -> frozenset[str]:
+    """Return the arguments that a template names."""
+    return frozenset(re.findall(r"\{([^{}/|*][^{}|]*)", template))
 
 
 @cache

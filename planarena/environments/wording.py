@@ -43,11 +43,15 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         short: Right after the request that finds it.
         full: Anywhere, also where the look-up is not asked for: it says what is meant by the look-up's own arguments.
         again: When the same message has mentioned it already; without it "that NOUN" is made from the record.
+        noun: What it is, where that is not what the record is that it stands in, as the folder of a document.
+        name: What it is called once it was named, likewise; over the fields of the record.
     """
 
     short: tuple[str, ...]
     full: tuple[str, ...]
     again: tuple[str, ...] = ()
+    noun: str = ""
+    name: str = ""
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,15 +59,17 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         noun: What it is, as "card".
-        name: What it is called once it was named, as `"{title}"`; an answer has told it when it holds this text.
+        name: What it is called once an answer has told the values in it, as `"{title}"`.
         line: How an answer lists it; the name where empty.
-        order: Of a list: the fields that it is sorted by. "The first" is ambiguous when two records tie in them.
+        order: Of a list: the fields that it is sorted by. "The first" is ambiguous when two records tie in one of them.
+        among: Of a record that is the best of a list by `order`, as "best_rated": the pointer of the list.
     """
 
     noun: str
     name: str
     line: str = ""
     order: tuple[str, ...] = ()
+    among: str = ""
 
 
 class Omission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

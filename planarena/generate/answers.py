@@ -7,7 +7,7 @@ from random import Random
 
 from planarena.environments.wording import parse_pointer
 from planarena.generate.clauses import StepWords, Voice
-from planarena.generate.mentions import holds, name_of, record_of
+from planarena.generate.mentions import holds, is_told, name_of, noun_of
 from planarena.generate.sentences import capital, pick
 from planarena.generate.spelling import PLAIN, Style, spell
 
@@ -87,7 +87,7 @@ def _uncapital(sentence: str, step: StepWords) -> str:
 def _naming(step: StepWords, pointer: str, told: str, style: Style, rng: Random) -> str:
     """Return a sentence that names a record which the answer has not named yet; empty where nothing is to be added."""
     name = name_of(step, pointer, style)
-    if name is None or holds(told, name):
+    if name is None or is_told(name, told):
         return ""
     path = parse_pointer(pointer)
     place = next((number for number, word in enumerate(path) if isinstance(word, int)), None)
@@ -95,11 +95,10 @@ def _naming(step: StepWords, pointer: str, told: str, style: Style, rng: Random)
         index = path[place]
         assert isinstance(index, int)
         lines = step.rows("".join(f"/{word}" for word in path[:place]), style, max(3, index + 1))
-        if holds(lines, name):
+        if is_told(name, lines):
             return " " + spell(pick(_LISTS, rng), style).format(lines)
-    known = record_of(step, pointer)
-    noun = known.words.noun if known is not None else ""
-    return f" The {noun} is {name}." if noun else ""
+    noun = noun_of(step, pointer)
+    return f" The {noun} is {name.text}." if noun else ""
 
 
 def untold_output(step: StepWords, answer: str, style: Style) -> str:

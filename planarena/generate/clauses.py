@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from planarena.environments import Operation
 from planarena.environments.wording import FIELD, Reference, ToolWording, names_in, parse_pointer, schema_at
-from planarena.generate.mentions import Memory, name_of, record_of
+from planarena.generate.mentions import Memory, name_of, noun_of
 from planarena.generate.spelling import PLAIN, Style, spell
 from planarena.generate.surfaces import surface
 from planarena.generate.templates import Segment, counted, parse_template, render_record
@@ -161,10 +161,9 @@ class StepWords(NamedTuple):
         if voice.known:
             name = name_of(producer, pointer, voice.style)
             if name is not None:
-                return name
+                return name.text
         reference = producer.wording.refer[pointer]
-        record = record_of(producer, pointer)
-        noun = record.words.noun if record is not None else ""
+        noun = noun_of(producer, pointer)
         if memory is not None and (source, pointer) in memory.names:
             fresh = memory.is_fresh(source, pointer)
             memory.mention(source, pointer, noun)

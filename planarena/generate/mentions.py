@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from planarena.environments.wording import Path, Record, parse_pointer, schema_at
+from planarena.environments.wording import Path, Record, names_in, parse_pointer, schema_at
 from planarena.generate.spelling import Style
 from planarena.generate.surfaces import surface
 from planarena.generate.templates import render_record
@@ -14,40 +14,64 @@ from planarena.tasks.atoms import resolve
 if TYPE_CHECKING:
     from planarena.generate.clauses import StepWords
 
-__all__ = ["Memory", "holds", "name_of", "record_of"]
+__all__ = ["Memory", "Name", "holds", "is_told", "name_of", "noun_of"]
 
 
-class Known(NamedTuple):
-    """A record in a result: its words, its place and its value."""
+class Name(NamedTuple):
+    """What a value is called by somebody who has seen it.
 
-    words: Record
-    path: Path
-    value: Any
-    schema: Any
+    Attributes:
+        text: The name.
+        values: What an answer must have told of it.
+    """
+
+    text: str
+    values: tuple[str, ...]
 
 
-def record_of(step: StepWords, pointer: str) -> Known | None:
-    """Return the record that a value of a step's result belongs to, if the words speak of one."""
-    path = parse_pointer(pointer)[:-1]
+def noun_of(step: StepWords, pointer: str) -> str:
+    """Return what a value of a step's result is, as "card"; empty where the words do not say it."""
+    reference = step.wording.refer.get(pointer)
+    if reference is not None and reference.noun:
+        return reference.noun
+    record = _record_at(step, parse_pointer(pointer)[:-1])
+    path = parse_pointer(pointer)
+    schema = schema_at(step.operation.tool.output_schema, path) or {}
+    # A date or a price of a record is not the record.
+    return record.noun if record is not None and schema.get("x-hidden") else ""
+
+
+def _record_at(step: StepWords, path: Path) -> Record | None:
     place = path[:-1] if path and isinstance(path[-1], int) else path
-    words = step.wording.records.get("".join(f"/{word}" for word in place))
-    if words is None:
-        return None
-    schema = schema_at(step.operation.tool.output_schema, path)
-    return Known(words, path, resolve(step.result, path), schema)
+    return step.wording.records.get("".join(f"/{word}" for word in place))
 
 
-def name_of(step: StepWords, pointer: str, style: Style) -> str | None:
-    """Return what a value is called by somebody who has seen it: its record's name, or itself where it is no id."""
+def name_of(step: StepWords, pointer: str, style: Style) -> Name | None:
+    """Return what a value is called once it was told: its record's name, or itself where it is no id."""
     path = parse_pointer(pointer)
     schema = schema_at(step.operation.tool.output_schema, path) or {}
     value = resolve(step.result, path)
     if not schema.get("x-hidden"):
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             return None
-        return surface(value, schema, style.manner, step.wording.values.get(str(path[-1])), style.year)
-    known = record_of(step, pointer)
-    return None if known is None else render_record(known.words.name, known.value, known.schema, style)
+        text = surface(value, schema, style.manner, step.wording.values.get(str(path[-1])), style.year)
+        return Name(text, (text,))
+    record, reference = _record_at(step, path[:-1]), step.wording.refer.get(pointer)
+    template = (reference.name if reference is not None else "") or (record.name if record is not None else "")
+    if not template:
+        return None
+    of = resolve(step.result, path[:-1])
+    fields = schema_at(step.operation.tool.output_schema, path[:-1])
+    written = render_record(template, of, fields, style)
+    if written is None:
+        return None
+    told = (render_record(f"{{{field}}}", of, fields, style) for field in sorted(names_in(template)))
+    return Name(written, tuple(one for one in told if one))
+
+
+def is_told(name: Name, answer: str) -> bool:
+    """Say whether an answer tells all that a name says."""
+    return all(holds(answer, value) for value in name.values)
 
 
 def holds(text: str, phrase: str) -> bool:
@@ -92,8 +116,8 @@ class Memory:
         """Take in an answer: which of the values that are used later it names."""
         for source, pointer in used:
             name = name_of(steps[source], pointer, style)
-            if name is not None and holds(answer, name):
-                self.names[source, pointer] = name
+            if name is not None and is_told(name, answer):
+                self.names[source, pointer] = name.text
 
     def is_fresh(self, source: int, pointer: str) -> bool:
         """Say whether "that NOUN" would mean this value: mentioned, and no other of its kind since."""

@@ -86,7 +86,8 @@ class _Sentences:
                 place += 1
                 continue
             opening, stop = self._opening(place)
-            words = opening + piece.text
+            # "Good. Ask the practice": after a full stop a sentence begins.
+            words = opening + (capital(piece.text) if opening.rstrip()[-1:] in {".", "!", "?"} else piece.text)
             size = 1
             most = 1 + (self.rng.random() < 0.6) + (self.rng.random() < 0.2)
             while size < most and place + size < len(self.pieces):

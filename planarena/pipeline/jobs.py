@@ -150,7 +150,7 @@ def allow_for(config: BuildConfig) -> None:
 
 
 def _interface_of(words: ToolWording) -> list[Any]:
-    orders = {pointer: one.order for pointer, one in words.records.items() if one.order}
+    orders = {pointer: [one.order, one.among] for pointer, one in words.records.items() if one.order}
     return [words.outputs, list(words.refer), orders, words.undoes, words.ends, words.dates]
 
 

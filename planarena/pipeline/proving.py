@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from planarena.environments import World
 from planarena.episodes import Episode, Goal, RequiredOutput, Taken
 from planarena.pipeline.products import Discard
-from planarena.proofs import find_reference_fault, find_superfluous, known_values, prove_orders
+from planarena.proofs import Order, find_reference_fault, find_superfluous, known_values, prove_orders
 from planarena.tasks.atoms import Call, resolve
 from planarena.tasks.messages import Arrangement, arrange
 
@@ -23,14 +23,14 @@ class Telling(NamedTuple):
 
     Attributes:
         outputs: By tool, the paths of what an answer reports.
-        orders: By tool, for each list in its result the fields that it is sorted by.
+        orders: By tool, what decides which record of a list in its result comes first.
         implied: By step, whether references to its result say all that the look-up is told.
         groups: By step, its generation.
         rng: Chooses among ways of telling.
     """
 
     outputs: Mapping[str, Sequence[Path]]
-    orders: Mapping[str, Mapping[Path, Sequence[str]]]
+    orders: Mapping[str, Mapping[Path, Order]]
     implied: Sequence[bool]
     groups: Sequence[int]
     rng: Random

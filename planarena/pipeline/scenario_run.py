@@ -18,7 +18,7 @@ from planarena.pipeline.proving import Proven, Telling, prove_task
 from planarena.pipeline.scenarios import Scenario, rng_for
 from planarena.pipeline.task_pools import TaskPools
 from planarena.pipeline.untried import Untried
-from planarena.proofs import Dependences, Done, Sense, find_dependences
+from planarena.proofs import Dependences, Done, Order, Sense, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
 from planarena.tasks.atoms import Atom, Binding, Call, fill, resolve
@@ -52,7 +52,11 @@ class _ScenarioRun:
             for name, words in self.wording.items()
         }
         self.orders = {
-            name: {parse_pointer(pointer): one.order for pointer, one in words.records.items() if one.order}
+            name: {
+                parse_pointer(pointer): Order(parse_pointer(one.among or pointer), one.order)
+                for pointer, one in words.records.items()
+                if one.order
+            }
             for name, words in self.wording.items()
         }
         self.sense = Sense(self.world.operations, self.wording, str(self.world.facts.get("now", "")))

@@ -12,9 +12,16 @@ from typing import Any, NamedTuple
 from planarena.episodes import Backend, Taken
 from planarena.tasks.atoms import Call, resolve
 
-__all__ = ["ReferenceFault", "find_reference_fault"]
+__all__ = ["Order", "ReferenceFault", "find_reference_fault"]
 
 Path = tuple[str | int, ...]
+
+
+class Order(NamedTuple):
+    """What decides which record of a list is the first, or the best: the list and the fields compared."""
+
+    rows: Path
+    fields: tuple[str, ...]
 
 
 class ReferenceFault(NamedTuple):
@@ -29,7 +36,7 @@ def find_reference_fault(
     program: Sequence[Call],
     taken: Sequence[Taken],
     is_read: Callable[[str], bool],
-    orders: Mapping[str, Mapping[Path, Sequence[str]]],
+    orders: Mapping[str, Mapping[Path, Order]],
 ) -> ReferenceFault | None:
     """Return the first reference of a task that changed before its use, or that fits two records.
 
@@ -38,7 +45,7 @@ def find_reference_fault(
         program: The calls in the recorded order.
         taken: Their executions.
         is_read: Says whether a tool changes nothing: only look-ups are made again.
-        orders: By tool, for each list in its result the fields that it is sorted by.
+        orders: By tool, for each list in its result, and for each record that is the best of one, what it is sorted by.
     """
     for step, call in enumerate(program):
         for argument, source, path in call.bound:
@@ -97,18 +104,20 @@ def _look_up(
     return outcome.result
 
 
-def _is_tied(one: Taken, path: Path, orders: Mapping[Path, Sequence[str]]) -> bool:
-    for place, word in enumerate(path):
-        fields = orders.get(path[:place]) if isinstance(word, int) else None
-        if not fields:
+def _is_tied(one: Taken, path: Path, orders: Mapping[Path, Order]) -> bool:
+    """Say whether another record has the same value in a field that decides which one a path means."""
+    for place in range(len(path)):
+        order = orders.get(path[:place])
+        # A list is compared with the record that the path goes on to; the best of a list stands beside it.
+        if order is None or (order.rows == path[:place] and not isinstance(path[place], int)):
             continue
-        rows = resolve(one.outcome.result, path[:place])
-        own = [resolve(rows[word], (field,)) for field in fields]
-        if any(
-            other != word and [resolve(row, (field,)) for field in fields] == own
-            for other, row in enumerate(rows)
-        ):
-            return True
+        own = resolve(one.outcome.result, path[: place + 1] if order.rows == path[:place] else path[:place])
+        rows = resolve(one.outcome.result, order.rows)
+        if not isinstance(rows, list) or not isinstance(own, dict):
+            continue
+        for field in order.fields:
+            if sum(isinstance(row, dict) and row.get(field) == own.get(field) for row in rows) > 1:
+                return True
     return False
 
 

@@ -168,7 +168,7 @@ class StepWords(NamedTuple):
             memory.mention(source, pointer, noun)
             again = _again(reference.again, noun, voice)
             return again if fresh and again else memory.names[source, pointer]
-        if voice.near == source:
+        if voice.near == source or (memory is not None and source in memory.shown):
             phrases = reference.short
         elif memory is not None and memory.is_fresh(source, pointer, noun) and (
             again := _again(reference.again, noun, voice)
@@ -176,10 +176,12 @@ class StepWords(NamedTuple):
             return again
         else:
             phrases, voice = whole_phrases(reference, producer.arguments), voice._replace(near=None)
-        text = producer._render(parse_template(phrases[voice.pick % len(phrases)]), voice, said)
+        template = parse_template(phrases[voice.pick % len(phrases)])
+        text = producer._render(template, voice, said)
         if memory is not None:
             memory.mention(source, pointer, noun)
-            if phrases is not reference.short:
+            # A phrase that is nothing but an argument ("{name}") says whatever that says.
+            if phrases is not reference.short and any(part.kind == "text" for part in template):
                 memory.describe(text, source, pointer, resolve(producer.result, parse_pointer(pointer)))
         return text
 

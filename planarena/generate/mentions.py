@@ -106,12 +106,14 @@ class Memory:
         names: (step, pointer) -> what it is called, of everything that an answer told.
         phrases: Every full description used -> (the record, the value) that it meant.
         clash: A description that was used for two values, if there is one.
+        shown: The one step that the answer before was about: "the cheapest of them" is clear now.
     """
 
     def __init__(self) -> None:
         self.names: dict[tuple[int, str], str] = {}
         self.phrases: dict[str, tuple[tuple[int, Path], Any]] = {}
         self.clash = ""
+        self.shown: frozenset[int] = frozenset()
         self._mentioned: dict[str, list[_Place]] = {}  # by noun, what this message spoke of, the latest last
 
     def begin(self, reach: bool) -> None:

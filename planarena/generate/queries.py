@@ -122,6 +122,7 @@ class _Conversation:
             needed = [(source, pointer) for source, pointer in later if self.telling.turn_of[source] == turn]
             # An answer that lists others makes "that card" mean nothing.
             reach = not needed
+            self.memory.shown = frozenset(asked if len(asked) == 1 else ())
             answers.append(write_response(self.steps, asked, self.rng, self.style, needed))
             self.memory.hear(answers[-1], self.steps, later, self.style)
         return Query(tuple(turns), tuple(answers), tuple(self.said), self.register, self.style)

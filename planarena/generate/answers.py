@@ -10,9 +10,12 @@ from planarena.generate.clauses import StepWords, Voice
 from planarena.generate.mentions import holds, is_told, name_of, noun_of
 from planarena.generate.sentences import capital, pick
 from planarena.generate.spelling import PLAIN, Style, spell
+from planarena.tasks.atoms import resolve
 
 __all__ = ["untold_output", "write_failure", "write_response"]
 
+# A sentence that begins so can be joined to the one before; others begin with a name, or with words that join already.
+_PLAIN_STARTS = frozenset({"the", "a", "an", "your", "you", "there", "there's", "it", "no", "nobody"})
 _BARE = ("That is done.", "Done, what is next?", "I have that now.", "Ready for the next part.")
 _DONE = (
     "Done. ", "All set. ", "That's sorted. ", "Everything is taken care of. ", "All done. ", "Sorted. ", "It's done. ",
@@ -25,10 +28,9 @@ _FOUND = (
 )  # fmt: skip
 _NEXT = ("Also, ", "In addition, ", "And ", "Besides, ", "On top of that, ", "As for the rest, ", "Apart from that, ")
 _LISTS = (
-    "In order: {0}.", "The first ones are {0}.", "The list reads {0}.", "From the top: {0}.", "These are {0}.",
-    "In full: {0}.", "In sequence they are {0}.",
+    "In order, the {1} are {0}.", "The {1} are {0}.", "The {1}: {0}.", "These are the {1}: {0}.",
+    "Here are the {1} in order: {0}.", "As for the {1}, I see {0}.",
 )  # fmt: skip
-_NAMES = ("That one is {0}.", "I mean {0}.", "It is {0}.")
 _MORE = (" Anything else?", " Let me know if you need more.", " Tell me if anything should change.", " Shall I do anything else?")
 
 
@@ -63,10 +65,11 @@ def write_response(
             if source == number:
                 sentence += _naming(step, pointer, sentence, style, rng)
         sentences.append(sentence)
-    if len(sentences) > 2 and rng.random() < 0.35:
+    if len(sentences) > 2 and rng.random() < 0.45:
         place = rng.randrange(1, len(sentences))
-        head = spell(pick(_NEXT, rng), style)
-        sentences[place] = head + _uncapital(sentences[place], steps[reported[place]])
+        if sentences[place].split(" ", 1)[0].lower() in _PLAIN_STARTS:
+            head = spell(pick(_NEXT, rng), style)
+            sentences[place] = head + sentences[place][:1].lower() + sentences[place][1:]
     return _lead(steps, reported, rng, style) + " ".join(sentences) + (pick(_MORE, rng) if rng.random() < 0.06 else "")
 
 
@@ -77,28 +80,28 @@ def _lead(steps: Sequence[StepWords], reported: Sequence[int], rng: Random, styl
     return spell(pick(_FOUND if reads else _DONE, rng), style)
 
 
-def _uncapital(sentence: str, step: StepWords) -> str:
-    """Take the capital off a sentence that begins with a word of ours, not with a name."""
-    first = sentence.split(" ", 1)[0].lower()
-    ours = {"the", "a", "an", "your", "you", "there", "there's", "it", "no", "of", "on", "by", "with", "in", "that", "from", "at"}
-    return sentence[:1].lower() + sentence[1:] if first in ours else sentence
-
-
 def _naming(step: StepWords, pointer: str, told: str, style: Style, rng: Random) -> str:
     """Return a sentence that names a record which the answer has not named yet; empty where nothing is to be added."""
     name = name_of(step, pointer, style)
     if name is None or is_told(name, told):
         return ""
+    noun = noun_of(step, pointer)
     path = parse_pointer(pointer)
     place = next((number for number, word in enumerate(path) if isinstance(word, int)), None)
     if place is not None:
         index = path[place]
         assert isinstance(index, int)
         lines = step.rows("".join(f"/{word}" for word in path[:place]), style, max(3, index + 1))
-        if is_told(name, lines):
-            return " " + spell(pick(_LISTS, rng), style).format(lines)
-    noun = noun_of(step, pointer)
+        if is_told(name, lines) and noun:
+            alone = len(resolve(step.result, path[:place])) == 1
+            return f" The {noun} is {lines}." if alone else " " + pick(_LISTS, rng).format(lines, _plural(noun))
     return f" The {noun} is {name.text}." if noun else ""
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
 
 
 def untold_output(step: StepWords, answer: str, style: Style) -> str:

@@ -178,12 +178,22 @@ class StepWords(NamedTuple):
             phrases, voice = whole_phrases(reference, producer.arguments), voice._replace(near=None)
         template = parse_template(phrases[voice.pick % len(phrases)])
         text = producer._render(template, voice, said)
+        if memory is not None and text in memory.phrases and not noun and _is_only(producer, voice.steps):
+            # Tools without records of their own: a long description is said once, then in short.
+            template = parse_template(reference.short[voice.pick % len(reference.short)])
+            return producer._render(template, voice, said)
         if memory is not None:
             memory.mention(source, pointer, noun)
             # A phrase that is nothing but an argument ("{name}") says whatever that says.
             if phrases is not reference.short and any(part.kind == "text" for part in template):
                 memory.describe(text, source, pointer, resolve(producer.result, parse_pointer(pointer)))
         return text
+
+
+def _is_only(producer: StepWords, steps: list[StepWords]) -> bool:
+    """Say whether a task calls a tool once, so that "that order" can mean but one thing."""
+    name = producer.operation.tool.wire_name
+    return sum(step.operation.tool.wire_name == name for step in steps) == 1
 
 
 def whole_phrases(reference: Reference, arguments: Collection[str]) -> tuple[str, ...]:

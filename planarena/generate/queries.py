@@ -109,6 +109,7 @@ class _Conversation:
         self.memory = Memory()
         self.said: list[Said] = []
         self.used: Counter[str] = Counter()
+        self.openings: set[str] = set()
 
     def write(self) -> Query:
         turns: list[str] = []
@@ -117,7 +118,7 @@ class _Conversation:
         for turn in range(self.telling.turn_of[-1] + 1):
             asked = self._order([step for step in self.telling.asked if self.telling.turn_of[step] == turn])
             self.memory.begin(reach)
-            turns.append(join_message(self._pieces(asked), self.register, turn, self.style, self.rng))
+            turns.append(join_message(self._pieces(asked), self.register, turn, self.style, self.openings, self.rng))
             later = self._used_after(turn)
             needed = [(source, pointer) for source, pointer in later if self.telling.turn_of[source] == turn]
             # An answer that lists others makes "that card" mean nothing.

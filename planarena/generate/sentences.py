@@ -40,7 +40,9 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def join_message(pieces: Sequence[Piece], register: str, turn: int, style: Style, rng: Random) -> str:
+def join_message(
+    pieces: Sequence[Piece], register: str, turn: int, style: Style, used: set[str], rng: Random
+) -> str:
     """Write a message.
 
     Args:
@@ -48,18 +50,19 @@ def join_message(pieces: Sequence[Piece], register: str, turn: int, style: Style
         register: The manner of speaking.
         turn: Number of the message.
         style: Its spelling.
+        used: Openings that the conversation had already; those of this message are added.
         rng: Chooses among words.
     """
     if register == "listed" and len(pieces) > 1 and turn == 0:
         return _listed(pieces, style, rng)
     manner = STYLES.get(register, STYLES["plain"])
-    sentences = _Sentences(pieces, manner, turn, style, rng).all()
+    sentences = _Sentences(pieces, manner, turn, style, used, rng).all()
     if register == "casual":
         return _loose(sentences, pieces)
     if register == "chatty":
         if turn == 0:
             sentences[0] = _greeted(sentences[0], pieces[0], style, rng)
-        if rng.random() < 0.5:
+        if rng.random() < (0.2 if turn else 0.5):
             sentences.append(spell(pick(THANKS, rng), style))
     elif register == "aside" and turn == 0:
         remark = spell(pick(ASIDES, rng), style)
@@ -71,10 +74,16 @@ class _Sentences:
     """Sentences of one to three clauses, joined by what relates them."""
 
     def __init__(
-        self, pieces: Sequence[Piece], manner: Manner, turn: int, style: Style, rng: Random
+        self,
+        pieces: Sequence[Piece],
+        manner: Manner,
+        turn: int,
+        style: Style,
+        used: set[str],
+        rng: Random,
     ) -> None:
         self.pieces, self.manner, self.turn, self.style, self.rng = pieces, manner, turn, style, rng
-        self.used: set[str] = set()
+        self.used = used
 
     def all(self) -> list[str]:
         sentences: list[str] = []

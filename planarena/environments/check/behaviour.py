@@ -12,7 +12,7 @@ from planarena.environments.check.findings import Findings
 from planarena.environments.contract import BOUND
 from planarena.environments.sources.source import LiveWorld, Opened
 from planarena.environments.world import Operation, Outcome
-from planarena.errors import PlanArenaError
+from planarena.errors import UserError
 from planarena.tools.validation import SchemaValidator
 
 __all__ = ["Walker", "check_proposals", "check_seeds", "is_closed"]
@@ -32,11 +32,12 @@ def check_seeds(open_world: Callable[[str], Opened], findings: Findings) -> list
     Returns:
         The worlds that could be opened.
     """
-    opened, hashes = [], set()
+    opened: list[Opened] = []
+    hashes: set[str] = set()
     for salt in SALTS:
         try:
             one, again = open_world(salt), open_world(salt)
-        except PlanArenaError as error:
+        except UserError as error:
             findings.add("seeds", "seed", error.what, error.fix or "correct `seed`")
             return opened
         if one.world.digest() != again.world.digest() or one.world.facts != again.world.facts:
@@ -91,7 +92,7 @@ def check_proposals(world: LiveWorld, operations: Mapping[str, Operation], findi
         try:
             proposals = world.propose(name, Random(1))
             again = world.propose(name, Random(1))
-        except PlanArenaError as error:
+        except UserError as error:
             findings.add("proposals", name, error.what, error.fix or "correct them")
             continue
         except Exception as error:

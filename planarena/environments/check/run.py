@@ -16,7 +16,7 @@ from planarena.environments.sources.folder.source import FolderUnit, open_folder
 from planarena.environments.sources.source import LiveWorld, SourceOptions
 from planarena.environments.wording import load_wording
 from planarena.environments.world import Operation
-from planarena.errors import EnvironmentUnavailableError, PlanArenaError
+from planarena.errors import EnvironmentUnavailableError, UserError
 
 __all__ = ["check_folder"]
 
@@ -50,7 +50,7 @@ def check_folder(folder: Path, options: SourceOptions | None = None) -> list[Fin
         unit.offers  # noqa: B018  computing them refuses references to nothing
     except EnvironmentUnavailableError:
         raise
-    except PlanArenaError as error:
+    except UserError as error:
         findings.add("opens", str(error.where or folder), error.what, error.fix or "correct it")
         _check_words_alone(folder, findings)
         return findings.all()
@@ -73,7 +73,7 @@ def _check_words_alone(folder: Path, findings: Findings) -> None:
     """Read the words of a folder that does not open: their faults are worth knowing, too."""
     try:
         load_wording(folder / WORDS)
-    except PlanArenaError as error:
+    except UserError as error:
         findings.add("words", WORDS, error.what, error.fix or "docs/wording.md says what stands where")
 
 
@@ -131,7 +131,7 @@ def _check_ids(world: LiveWorld, operations: dict[str, Operation], findings: Fin
             continue
         try:
             closed = [one for one in world.propose(name, Random(2)) if is_closed(operation, one)][:2]
-        except Exception:  # it was reported where proposals are checked
+        except Exception:  # noqa: S112  it was reported where proposals are checked
             continue
         if len(closed) < 2:
             continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from planarena.episodes.episode import Backend, Episode, Taken
+from planarena.episodes.episode import Backend, Episode, ExecutedCall, Taken
 from planarena.episodes.goal import Goal, RequiredOutput, reached, succeeded
 from planarena.episodes.sparing import SparingBackend, WithheldCallError
 
 __all__ = [
     "Backend",
     "Episode",
+    "ExecutedCall",
     "Goal",
     "RequiredOutput",
     "SparingBackend",

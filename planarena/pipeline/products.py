@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from planarena.episodes import Goal
+from planarena.episodes import ExecutedCall, Goal
 from planarena.generate.model_records import Written
 from planarena.records.shards import write_durably
 from planarena.records.tables import ToolRow
@@ -39,26 +39,26 @@ __all__ = [
 _T = TypeVar("_T")
 
 
-class Step(msgspec.Struct, frozen=True, array_like=True):
+class Step(ExecutedCall, frozen=True, array_like=True):
     """One executed step of a task, in unrolled order.
 
     Attributes:
         atom: Number of the atom within the scenario.
         group: Number of its generation.
-        arguments: The full arguments of the call.
         bound: (argument, source step, JSON pointer) of each data edge into it.
-        result: Its JSON result.
-        state_before: Hash of the state before.
-        state_after: Hash of the state after.
     """
 
     atom: int
     group: int
-    arguments: dict[str, Any]
     bound: tuple[tuple[str, int, str], ...]
-    result: Any
-    state_before: str
-    state_after: str
+
+    @classmethod
+    def at(cls, call: ExecutedCall, atom: int, group: int, bound: tuple[tuple[str, int, str], ...]) -> Step:
+        """Return an executed call as a step of a task."""
+        return cls(
+            call.tool, call.arguments, call.status, call.result, call.error,
+            call.state_before, call.state_after, atom, group, bound,
+        )  # fmt: skip
 
 
 class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
@@ -198,16 +198,8 @@ class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
     assignment: Assignment | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True, array_like=True):
-    """One executed call of a candidate or of a contrastive trajectory."""
-
-    tool: str
-    arguments: dict[str, Any]
-    status: str
-    result: Any
-    error: dict[str, str] | None
-    state_before: str
-    state_after: str
+# The name that it had before.
+Attempt = ExecutedCall
 
 
 class Candidate(msgspec.Struct, frozen=True, array_like=True):
@@ -230,7 +222,7 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
     outcome: str
     relevance: float
     mutation: str
-    attempt: Attempt | None
+    attempt: ExecutedCall | None
     beside: tuple[str, dict[str, Any]] | None = None
     scorer: str = ""
     model: str = ""
@@ -250,7 +242,7 @@ class Contrastive(msgspec.Struct, frozen=True, array_like=True):
 
     diverge_step: int
     mutation: str
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[ExecutedCall, ...]
     step_plans: tuple[str, ...]
     response: str
     call_id: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments import World
-from planarena.episodes import Episode, Goal, RequiredOutput, Taken
+from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput
 from planarena.pipeline.products import Discard
 from planarena.proofs import find_superfluous, known_values, prove_orders
 from planarena.tasks.atoms import Call, resolve
@@ -20,13 +20,13 @@ class Proven(NamedTuple):
     """A task that passed every proof.
 
     Attributes:
-        taken: Its executions in the recorded order.
+        executed: Its calls in the recorded order.
         goal: Its goal.
         reported: The steps whose outputs the answer reports.
         unproven: It was executed once and nothing was proven: see `planarena.pipeline.execute.for_good`.
     """
 
-    taken: list[Taken]
+    executed: Sequence[ExecutedCall]
     goal: Goal
     reported: tuple[int, ...]
     unproven: bool = False
@@ -52,35 +52,33 @@ def prove_task(
     episode = Episode(world, program)
     # What is recorded is executed anew; the proofs below compare it with other executions, which may be remembered.
     remembered = world.remember(False)
-    taken = [episode.perform_fully(step) for step in range(len(program))]
+    executed = [episode.perform_fully(step) for step in range(len(program))]
     world.remember(remembered)
     final = world.digest()
     world.rollback(start)
-    for step, one in enumerate(taken):
-        if one.outcome.error is not None:
-            return Discard(
-                text, "execution", one.outcome.error["code"], f"step {step}: {one.outcome.error['message']}"
-            )
+    for step, one in enumerate(executed):
+        if one.error is not None:
+            return Discard(text, "execution", one.error["code"], f"step {step}: {one.error['message']}")
     consumed = {binding.source for call in program for binding in call.bound}
     reported = [step for step in range(len(program)) if step not in consumed]
-    values = {step: told_values(outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)}
+    values = {step: told_values(outputs[one.tool], one.result) for step, one in enumerate(executed)}
     if any(values[step] is None for step in reported):
         return Discard(text, "execution", "missing_output", "a result lacks a value that the answer reports")
     episode.forget()
-    payloads = [one.outcome.payload for one in taken]
-    violation = prove_orders(episode, before, payloads, [one.state_after for one in taken])
+    payloads = [one.outcome.payload for one in executed]
+    violation = prove_orders(episode, before, payloads, [one.state_after for one in executed])
     if violation is not None:
         steps = " ".join(map(str, violation.order))
         stage = "determinism" if violation.kind == "determinism" else "parallel"
         return Discard(text, stage, "order_matters", f"in the order {steps}: {violation.detail}")
     known = known_values(program, world.facts)
-    results = [one.outcome.result for one in taken]
+    results = [one.result for one in executed]
     while True:
-        goal = Goal(final, tuple(required_outputs(world, taken, values, reported)))
+        goal = Goal(final, tuple(required_outputs(world, executed, values, reported)))
         episode.forget()
         superfluous = find_superfluous(episode, program, goal, known, results)
         if superfluous is None:
-            return Proven(taken, goal, tuple(sorted(reported)))
+            return Proven(executed, goal, tuple(sorted(reported)))
         # A look-up whose value is known from elsewhere too was asked for all the same: its answer is reported.
         tool = program[superfluous].tool
         if superfluous in reported or values[superfluous] is None or not _is_read(world, tool):
@@ -106,7 +104,7 @@ def told_values(paths: Iterable[Path], result: Any) -> tuple[tuple[Path, Any], .
 
 def required_outputs(
     world: World,
-    taken: Sequence[Taken],
+    executed: Sequence[ExecutedCall],
     values: Mapping[int, tuple[tuple[Path, Any], ...] | None],
     reported: Iterable[int],
 ) -> Iterable[RequiredOutput]:
@@ -117,5 +115,5 @@ def required_outputs(
     """
     for step in sorted(reported):
         shown = values[step]
-        if shown is not None and _is_read(world, taken[step].tool):
-            yield RequiredOutput(taken[step].tool, shown)
+        if shown is not None and _is_read(world, executed[step].tool):
+            yield RequiredOutput(executed[step].tool, shown)

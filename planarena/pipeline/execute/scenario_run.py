@@ -254,7 +254,7 @@ class _ScenarioRun:
         place = {number: step for step, number in enumerate(order)}
         group = {number: row for row, numbers in enumerate(rows) for number in numbers}
         steps = []
-        for _step, (number, one) in enumerate(zip(order, proven.taken, strict=True)):
+        for number, one in zip(order, proven.executed, strict=True):
             bound = tuple(
                 (
                     argument,
@@ -263,17 +263,7 @@ class _ScenarioRun:
                 )
                 for argument, _ in self.atoms[number].needs
             )
-            steps.append(
-                Step(
-                    number,
-                    group[number],
-                    one.arguments,
-                    bound,
-                    one.outcome.result,
-                    one.state_before,
-                    one.state_after,
-                )
-            )
+            steps.append(Step.at(one, number, group[number], bound))
         old_order, (found, over_serialised) = member.payload
         edges = tuple(
             sorted(

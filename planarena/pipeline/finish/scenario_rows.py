@@ -8,8 +8,9 @@ from typing import Any
 
 from planarena.config import SplitConfig
 from planarena.environments.catalog import group_of
+from planarena.episodes import ExecutedCall
 from planarena.pipeline.finish.keys import masked_shape
-from planarena.pipeline.products import Attempt, Discard, Executed, ExecutedScenario, Language, Origin, Step
+from planarena.pipeline.products import Discard, Executed, ExecutedScenario, Language, Origin, Step
 from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
 from planarena.records.tables import (
@@ -152,7 +153,7 @@ class ScenarioRows:
         if task.unproven:
             goal["unproven"] = True
         query_id = content_id("query", task_id, said.turns, said.context)
-        execution_ids = [self._execution(step, proven=not task.unproven) for step in task.steps]
+        execution_ids = [self.executed(step, proven=not task.unproven) for step in task.steps]
         trajectory_id = content_id(
             "trajectory", task_id, query_id, "gold", execution_ids, said.plan, said.response
         )
@@ -209,12 +210,7 @@ class ScenarioRows:
         self._count(task, said, groups)
         return gold, execution_ids
 
-    def _execution(self, step: Step, *, proven: bool) -> str:
-        tool = self.scenario.atoms[step.atom].tool
-        attempt = Attempt(tool, step.arguments, "ok", step.result, None, step.state_before, step.state_after)
-        return self.executed(attempt, proven=proven)
-
-    def executed(self, attempt: Attempt, *, proven: bool) -> str:
+    def executed(self, attempt: ExecutedCall, *, proven: bool) -> str:
         """Write an execution, unless it was written before, and return its id."""
         tool = self.tools.get(attempt.tool)
         name = tool.tool_id if tool is not None else attempt.tool
@@ -229,7 +225,7 @@ class ScenarioRows:
             self.rows["executions"].append(
                 ExecutionRow(
                     execution_id=execution_id,
-                    status=attempt.status,  # type: ignore[arg-type]
+                    status=attempt.status,
                     result=canonical_json(attempt.result),
                     error=canonical_json(attempt.error),
                     state_before=attempt.state_before,

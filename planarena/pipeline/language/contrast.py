@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from planarena.config import ContrastConfig
-from planarena.environments import Outcome, World
+from planarena.environments import World
 from planarena.environments.wording import ToolWording, parse_pointer
 from planarena.episodes import Backend, Episode, SparingBackend, Taken, WithheldCallError, reached
 from planarena.generate.clauses import StepWords
@@ -84,9 +84,7 @@ class ScenarioContrast:
             rng: Decides among equals.
         """
         program = self._program(task)
-        taken = [
-            self._taken(step.arguments, call, step) for step, call in zip(task.steps, program, strict=True)
-        ]
+        taken = task.steps
         before = self._before(task)
         episode = Episode(self._backend(taken), program)
         known = Knowledge(self.scene, (call.literals for call in program))
@@ -120,11 +118,6 @@ class ScenarioContrast:
             )
             for step in task.steps
         ]
-
-    @staticmethod
-    def _taken(arguments: dict[str, Any], call: Call, step: Any) -> Taken:
-        outcome = Outcome("ok", step.result, None)
-        return Taken(call.tool, arguments, outcome, step.state_before, step.state_after)
 
     def _before(self, task: Executed) -> list[int]:
         names, masks = order_of(parse(task.expression))

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, ToolError, proposals, tool
+from planarena.environments.contract import (
+    BOUND,
+    Environment,
+    Seed,
+    ToolError,
+    fixed,
+    proposals,
+    tool,
+    view,
+)
 from planarena.environments.world import Operation, Outcome, World, operations
 
 if TYPE_CHECKING:
@@ -31,9 +40,11 @@ __all__ = [
     "WorkerDiedError",
     "WorkerTimeoutError",
     "World",
+    "fixed",
     "operations",
     "proposals",
     "tool",
+    "view",
 ]
 
 _CONFINED = {"Limits", "ReplyError", "Sandbox", "Worker", "WorkerDiedError", "WorkerTimeoutError"}

@@ -41,20 +41,25 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import msgspec
 
 from planarena.data import load_yaml
+from planarena.environments.shapes import Shape
 from planarena.environments.state import Record, View
 from planarena.errors import SourceError
 from planarena.records.canonical import canonical_bytes
 
-__all__ = ["BOUND", "SEEDS", "WORDS", "Effect", "Environment", "Seed", "ToolError", "proposals", "tool"]
+__all__ = [
+    "BOUND", "SEEDS", "WORDS", "Effect", "Environment", "Seed", "ToolError", "fixed", "proposals", "tool", "view",
+]  # fmt: skip
 
 SEEDS, WORDS = "seeds.yaml", "words.yaml"
 Effect = Literal["read", "create", "update", "delete"]
+_T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
+Proposer = Callable[[Any, Random], Iterable[dict[str, Any]]]
 
 
 class ToolError(Exception):
@@ -105,10 +110,13 @@ class Seed(msgspec.Struct, frozen=True):
 class Environment:
     """Base of environments: deterministic, stateful, undoable.
 
-    A subclass sets `domain` and `summary`, defines `seed`, tools (methods marked with `@tool`) and
-    proposals (methods marked with `@proposals`), and keeps all its state in `self.state`.
+    A subclass sets `domain`, `summary` and `proposals`, defines `seed` and tools (methods marked with `@tool`),
+    and keeps all its state in `self.state`.
 
     Attributes:
+        proposals: Tool -> function of the environment and a random source that gives dictionaries of literal
+            arguments which make sense in the present state and story. Arguments whose semantic type is hidden are
+            left out: composition binds them. `BOUND` as a value asks for the binding of one that is not hidden.
         state: The tables.
         facts: The seed's facts.
         story: The seed's story.
@@ -117,6 +125,7 @@ class Environment:
 
     domain: ClassVar[str]
     summary: ClassVar[str]
+    proposals: ClassVar[Mapping[str, Proposer]] = {}
 
     def __init__(self, view: View, facts: Mapping[str, Any], story: Mapping[str, Any]) -> None:
         self.state = view
@@ -164,6 +173,18 @@ class Environment:
         """Return an id derived from content, so that two creates commute: equal content gives an equal id."""
         return f"{prefix}_{blake2b(canonical_bytes(list(content)), digest_size=5).hexdigest()}"
 
+    @property
+    def today(self) -> str:
+        """The day of `now`, as `2026-05-04`."""
+        return self.now[:10]
+
+    def rows(self, table: str, **fields: Any) -> list[Record]:
+        """Return the records of a table whose fields have these values: `self.rows("bills", status="unpaid")`."""
+        found = list(self.state.scan(table))
+        for name, value in fields.items():
+            found = [row for row in found if row[name] == value]
+        return found
+
     def require(self, table: str, key: str, noun: str) -> Record:
         """Return a record, or fail the call with `not_found`."""
         record = self.state.get(table, key)
@@ -189,15 +210,18 @@ def _read_seeds(file: Path) -> dict[str, Any]:
     return found
 
 
-def tool(effect: Effect) -> Callable[[_F], _F]:
+def tool(effect: Effect, gives: Shape | None = None) -> Callable[[_F], _F]:
     """Mark a method of an `Environment` as a tool.
 
     Args:
         effect: `read` changes nothing; the others change the state.
+        gives: The fields that the result shows; the method may return more (a whole record). Without it the
+            method's return type says what the result is.
     """
 
     def mark(function: _F) -> _F:
         function.__tool_effect__ = effect  # type: ignore[attr-defined]
+        function.__tool_gives__ = gives  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -218,4 +242,30 @@ def proposals(name: str) -> Callable[[_F], _F]:
     return mark
 
 
-Proposer = Callable[[Any, Random], Iterable[dict[str, Any]]]
+def fixed(name: str, *arguments: dict[str, Any]) -> Callable[[Any, Random], Iterable[dict[str, Any]]]:
+    """Return the source of proposals of a tool for which they are always the same.
+
+    Example:
+        `_propose_freeze = fixed("freeze_card", {})`, in the class.
+    """
+
+    @proposals(name)
+    def propose(_environment: Any, _rng: Random) -> Iterable[dict[str, Any]]:
+        yield from map(dict, arguments)
+
+    return propose
+
+
+def view(shape: type[_T], record: Mapping[str, Any], **more: Any) -> _T:
+    """Return what a result shows of a record: the fields that its type declares, in that order.
+
+    Args:
+        shape: The `TypedDict` that the tool returns.
+        record: Of the state; what the shape does not name stays hidden.
+        more: Fields that the record lacks, or that are shown otherwise.
+
+    Example:
+        `view(Card, card)`, `view(Account, account, card=view(Card, card))`
+    """
+    fields = shape.__annotations__
+    return cast(_T, {name: more[name] if name in more else record[name] for name in fields})

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from planarena.environments.contract import Environment, Seed, ToolError
+from planarena.environments.shapes import Shape
 from planarena.environments.state import Footprint, Record, Store
 from planarena.records.canonical import canonical_bytes
 from planarena.tools.signatures import describe, input_schema, output_schema
@@ -85,20 +86,22 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
         members = {**{k: v for base in reversed(environment.__mro__) for k, v in vars(base).items()}}
         proposers = {
             member.__proposes__: member for member in members.values() if hasattr(member, "__proposes__")
-        }
+        } | dict(environment.proposals)
         known = {}
         for name, member in members.items():
             effect = getattr(member, "__tool_effect__", None)
             if effect is None:
                 continue
             description, _ = describe(member)
+            gives: Shape | None = member.__tool_gives__
+            where = f"{environment.domain}.{name} -> result"
             record = Tool(
                 namespace=environment.domain,
                 name=name,
                 wire_name=name,
                 description=description,
                 input_schema=input_schema(member),
-                output_schema=output_schema(member),
+                output_schema=output_schema(member) if gives is None else gives.schema(where),
                 effects=effect,
                 execution_kind="real",
                 determinism="deterministic",
@@ -107,10 +110,16 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
                 licence="Apache-2.0",
             )
             validator = SchemaValidator(record.input_schema, f"{environment.domain}.{name}")
-            known[name] = Operation(record, member, validator, proposers.get(name))
+            method = member if gives is None else _showing(member, gives)
+            known[name] = Operation(record, method, validator, proposers.get(name))
         # Only when it is whole: another thread may ask meanwhile.
         _CACHE[environment] = known
     return known
+
+
+def _showing(method: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    """Return a method whose result holds what the shape shows of it, and nothing else."""
+    return lambda environment, **arguments: shape.pick(method(environment, **arguments))
 
 
 class _Remembered(NamedTuple):

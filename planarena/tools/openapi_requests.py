@@ -163,7 +163,8 @@ class RequestReader:
                 if isinstance(inner, dict) and inner.get("readOnly") is True:
                     continue
                 here = repairer if inner_base == base else self.definitions.repairer(inner_base, needs)
-                arguments.add(name, "field", here.schema(inner, name), required and name in names)
+                # A body that may be left out still needs its own required names where it is sent, and a call sends it.
+                arguments.add(name, "field", here.schema(inner, name), name in names)
                 if here is not repairer:
                     for note in here.take_repairs():
                         repairer.note(note)

@@ -55,8 +55,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 
 def _forget() -> None:
-    sources.allow(sources.SourceOptions())
-    sources._open_lasting.cache_clear()
+    sources.opening._SHARED.close()
 
 
 def play(body: dict[str, Any]) -> str:

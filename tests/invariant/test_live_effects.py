@@ -138,8 +138,7 @@ def server() -> Iterator[Parcels]:
 @pytest.fixture(autouse=True)
 def _nothing_allowed() -> Iterator[None]:
     yield
-    sources.allow(sources.SourceOptions())
-    sources._open_lasting.cache_clear()
+    sources.opening._SHARED.close()
 
 
 def _config(tmp_path: Path, server: Parcels, **changes: Any) -> BuildConfig:

@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from planarena.environments.sources.opening import (
+    OpenSources,
+    allow,
+    close_descriptions,
+    keep_conversions,
+    may_simulate,
+    open_source,
+    split_source,
+    take_paid_calls,
+    using,
+)
 from planarena.environments.sources.source import (
     Drawn,
     LiveWorld,
@@ -9,18 +20,13 @@ from planarena.environments.sources.source import (
     Source,
     SourceOptions,
     Unit,
-    allow,
-    close_descriptions,
     draw_tools,
-    keep_conversions,
-    may_simulate,
-    open_source,
-    split_source,
 )
 
 __all__ = [
     "Drawn",
     "LiveWorld",
+    "OpenSources",
     "Opened",
     "Source",
     "SourceOptions",
@@ -32,4 +38,6 @@ __all__ = [
     "may_simulate",
     "open_source",
     "split_source",
+    "take_paid_calls",
+    "using",
 ]

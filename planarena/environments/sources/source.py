@@ -8,9 +8,8 @@ domains, and gives all that the pipeline needs of a scenario.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
@@ -29,16 +28,8 @@ __all__ = [
     "Source",
     "SourceOptions",
     "Unit",
-    "allow",
-    "close_descriptions",
     "draw_tools",
-    "keep_conversions",
-    "may_simulate",
-    "open_source",
-    "split_source",
 ]
-
-KINDS = ("builtin", "json", "openapi", "mcp", "python", "http")
 
 
 class SourceOptions(msgspec.Struct, frozen=True):
@@ -244,12 +235,14 @@ def draw_tools(
     most: int,
     rng: Random,
 ) -> tuple[str, ...]:
-    """Draw tools so that every need of a drawn tool has a producer among them, in the order of `available`."""
-    producers: dict[str, list[str]] = {}
-    for name, entries in offered.items():
-        for semantic in {entry.semantic for entry in entries}:
-            if name in available:
-                producers.setdefault(semantic, []).append(name)
+    """Draw tools so that every need of a drawn tool has a producer among them, in the order of `available`.
+
+    A producer is drawn only where it can start without the tool that needs it: of two tools that need each
+    other's results neither could ever be called. Where nothing gives what a tool needs, it is drawn as it is.
+    """
+    gives = {name: {entry.semantic for entry in offered.get(name, ())} for name in available}
+    needs = {name: _hidden_needs(operation.tool) for name, operation in available.items()}
+    ranks = _ranks(needs, gives)
     names = list(available)
     rng.shuffle(names)
     size = rng.randint(min(fewest, len(names)), min(most, len(names)))
@@ -263,146 +256,25 @@ def draw_tools(
             if tool in drawn:
                 continue
             drawn.add(tool)
-            for argument in available[tool].tool.required:
-                schema: Any = available[tool].tool.parameters.get(argument)
-                if not isinstance(schema, dict) or not schema.get("x-hidden"):
-                    continue
-                makers = [maker for maker in producers.get(schema.get("x-semantic", ""), ()) if maker != tool]
+            for semantic in needs[tool]:
+                makers = [one for one in available if semantic in gives[one] and ranks[one] < ranks[tool]]
                 if makers and not any(maker in drawn for maker in makers):
                     queue.append(makers[rng.randrange(len(makers))])
     return tuple(name for name in available if name in drawn)
 
 
-def split_source(text: str) -> tuple[str, str]:
-    """Split a source as the command line writes it into its kind and the rest.
-
-    Raises:
-        SourceError: The kind is unknown.
-    """
-    if text == "builtin" or text.startswith("builtin:"):
-        return "builtin", text.partition(":")[2]
-    kind, colon, rest = text.partition(":")
-    if colon and kind in KINDS:
-        return kind, rest
-    if text.endswith(".json") or Path(text).is_file():
-        return "json", text
-    raise SourceError(
-        f"there is no source of the kind {kind!r}" if colon else f"there is no source {text!r}",
-        where="SOURCE",
-        fix="write builtin[:DOMAIN], tools.json, openapi:FILE_OR_FOLDER, mcp:servers.json or python:module",
-    )
+def _hidden_needs(tool: Tool) -> tuple[str, ...]:
+    schemas = (tool.parameters[name] for name in tool.required if isinstance(tool.parameters.get(name), dict))
+    return tuple(dict.fromkeys(schema.get("x-semantic", "") for schema in schemas if schema.get("x-hidden")))
 
 
-_ALLOWED = [SourceOptions()]
-
-
-def allow(options: SourceOptions) -> None:
-    """Set what this process allows where `open_source` is not told."""
-    _ALLOWED[0] = options
-
-
-def may_simulate() -> bool:
-    """Say whether a model may make up results."""
-    return bool(_ALLOWED[0].model)
-
-
-def open_source(text: str, options: SourceOptions | None = None) -> Source:
-    """Open a source; an open one is shared by all that ask for it in this process.
-
-    Single API descriptions are kept while few operations are open: a build over thousands of them must not
-    hold them all.
-
-    Args:
-        text: `openapi:FILE_OR_FOLDER`, `mcp:servers.json`, `python:module` or a JSON list of tools.
-        options: What the user allows; None for what `allow` set.
-
-    Raises:
-        SourceError: It cannot be read, or holds no tools.
-        EnvironmentUnavailableError: It needs a sandbox or a package that is not here.
-    """
-    kind, rest = split_source(text)
-    if kind == "openapi" and Path(rest).is_file():
-        return _open_description(text, rest)
-    return _open_lasting(text, options or _ALLOWED[0])
-
-
-_DESCRIPTIONS: dict[str, Source] = {}
-# Some 50 KB each with schemas, validators and samples; those that reach half of a large model take more.
-_MOST_OPEN_OPERATIONS = 1000
-
-
-# Where converted descriptions are kept; None for nowhere.
-_KEPT: list[Path | None] = [None]
-
-
-def keep_conversions(folder: Path | None) -> None:
-    """Have this process keep the descriptions that it converts in a folder, and take them from there.
-
-    Args:
-        folder: Of one version of this package; None for nowhere.
-    """
-    _KEPT[0] = folder
-
-
-def _open_description(text: str, file: str) -> Source:
-    from planarena.environments.sources.openapi.source import families
-    from planarena.tools.conversion_store import convert_once
-    from planarena.tools.openapi import convert_openapi
-
-    found = _DESCRIPTIONS.pop(text, None)
-    if found is None:
-        folder = _KEPT[0]
-        found = Source(
-            text,
-            families(convert_openapi(Path(file)) if folder is None else convert_once(Path(file), folder)),
-        )
-        room = _MOST_OPEN_OPERATIONS - _size_of(found)
-        while _DESCRIPTIONS and sum(map(_size_of, _DESCRIPTIONS.values())) > room:
-            del _DESCRIPTIONS[next(iter(_DESCRIPTIONS))]
-    _DESCRIPTIONS[text] = found  # the one used last stands last
-    return found
-
-
-def close_descriptions() -> None:
-    """Close the single API descriptions that are open; whoever needs one again opens it again."""
-    _DESCRIPTIONS.clear()
-
-
-def _size_of(source: Source) -> int:
-    return len(source.units[0].conversion.operations) if source.units else 0  # type: ignore[attr-defined]
-
-
-@lru_cache(maxsize=32)
-def _open_lasting(text: str, options: SourceOptions) -> Source:
-    kind, rest = split_source(text)
-    if kind == "openapi":
-        from planarena.environments.sources.openapi.source import families, openapi_tools
-
-        units: list[Unit] = []
-        for _, conversion in openapi_tools(Path(rest)):
-            units.extend(families(conversion))
-        return Source(text, units)
-    if kind == "python":
-        from planarena.environments.sources.python.source import open_python
-
-        return Source(text, [open_python(rest, options)])
-    if kind == "mcp":
-        from planarena.environments.sources.mcp.source import open_servers
-
-        return Source(text, [open_servers(Path(rest), options)])
-    if kind == "http":
-        from planarena.environments.sources.http.source import open_http
-
-        return Source(text, [open_http(Path(rest), options)])
-    if kind == "json":
-        from planarena.tools import read_tool_list
-
-        tools = read_tool_list(rest)
-        if not options.model:
-            return Source(text, [], tools)
-        from planarena.environments.sources.json.simulated import ask_gateway, open_simulated
-
-        return Source(text, [open_simulated(Path(rest).stem, tools, ask_gateway(options.model))])
-    raise SourceError(
-        "builtin domains are opened by name", where=text, fix="use planarena.environments.domains"
-    )
+def _ranks(needs: Mapping[str, Sequence[str]], gives: Mapping[str, set[str]]) -> dict[str, int]:
+    """Return for each tool how many rounds of others must come before it; the highest where none suffices."""
+    ranks: dict[str, int] = {}
+    known: set[str] = set()
+    rank = 0
+    while fresh := [name for name in needs if name not in ranks and known.issuperset(needs[name])]:
+        ranks.update(dict.fromkeys(fresh, rank))
+        known.update(*(gives[name] for name in fresh))
+        rank += 1
+    return {name: ranks.get(name, rank) for name in needs}

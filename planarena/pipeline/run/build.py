@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import operations_of
-from planarena.environments.sources.json.simulated import take_paid_calls
+from planarena.environments.sources import take_paid_calls
 from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
 from planarena.pipeline.execute.decontamination import marked, permitted
 from planarena.pipeline.execute.origins import tool_row

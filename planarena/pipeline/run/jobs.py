@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from planarena.config import BuildConfig
-from planarena.environments.sources import close_descriptions, keep_conversions
-from planarena.environments.sources.json.simulated import take_paid_calls
+from planarena.environments.sources import close_descriptions, keep_conversions, take_paid_calls
 from planarena.pipeline.execute.chunk import execute_chunk
 from planarena.pipeline.finish.keys import chunk_keys
 from planarena.pipeline.finish.proposals import with_models

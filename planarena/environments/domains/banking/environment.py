@@ -5,39 +5,10 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
-from planarena.environments.contract import ToolError, tool
+from planarena.environments.contract import ToolError, tool, view
 from planarena.environments.state import Record
 
-from .types import (
-    Account,
-    AccountId,
-    AccountName,
-    Amount,
-    Bill,
-    BillId,
-    BillPayment,
-    CardId,
-    CardLimit,
-    CardState,
-    Category,
-    Day,
-    Delivery,
-    Frequency,
-    GoalMove,
-    GoalName,
-    Iban,
-    NewCard,
-    Note,
-    Party,
-    Payee,
-    PaymentDay,
-    Reason,
-    Savings,
-    StandingOrder,
-    Statement,
-    StoredPayee,
-    Transfer,
-)
+from . import types as t
 from .world import BankingScenario, is_iban
 
 __all__ = ["Banking"]
@@ -78,10 +49,10 @@ class Banking(BankingScenario):
 
     def _book(self, account: Record, amount: float, text: str) -> None:
         account_id = account["account_id"]
-        entry_id = self.new_id("en", account_id, self._today(), text, amount)
+        entry_id = self.new_id("en", account_id, self.today, text, amount)
         if self.state.get("entries", entry_id) is not None:
             raise ToolError("duplicate", "The same amount was already booked for the same purpose today.")
-        entry = {"account_id": account_id, "date": self._today(), "description": text, "amount": amount}
+        entry = {"account_id": account_id, "date": self.today, "description": text, "amount": amount}
         self.state.put("entries", entry_id, entry)
         self.state.patch("accounts", account_id, balance=round(account["balance"] + amount, 2))
 
@@ -101,31 +72,19 @@ class Banking(BankingScenario):
         return record
 
     @tool("read")
-    def get_bank_account(self, name: AccountName) -> Account:
+    def get_bank_account(self, name: t.AccountName) -> t.Account:
         """Look up one of the customer's accounts by its name: balance, IBAN and the card that belongs to it.
 
         Args:
             name: The account's name, as `Household`.
         """
-        for account in self.state.scan("accounts"):
-            if account["name"] == name:
-                card = self.require("cards", account["card_id"], "card")
-                return {
-                    "account_id": account["account_id"],
-                    "name": name,
-                    "iban": account["iban"],
-                    "balance": account["balance"],
-                    "card": {
-                        "card_id": card["card_id"],
-                        "last_digits": card["last_digits"],
-                        "status": card["status"],
-                        "daily_limit": card["daily_limit"],
-                    },
-                }
+        for account in self.rows("accounts", name=name):
+            card = self.require("cards", account["card_id"], "card")
+            return view(t.Account, account, card=view(t.Card, card))
         raise ToolError("not_found", f"There is no account named {name}.")
 
     @tool("read")
-    def get_account_statement(self, account_id: AccountId, since: Day | None = None) -> Statement:
+    def get_account_statement(self, account_id: t.AccountId, since: t.Day | None = None) -> t.Statement:
         """List an account's bookings, newest first (largest first within a day), and its upcoming payments.
 
         Args:
@@ -133,17 +92,13 @@ class Banking(BankingScenario):
             since: First day of the period; 30 days ago if left out.
         """
         account = self.require("accounts", account_id, "account")
-        first = since or str(date.fromisoformat(self._today()) - timedelta(days=30))
-        if first > self._today():
+        first = since or str(date.fromisoformat(self.today) - timedelta(days=30))
+        if first > self.today:
             raise ToolError("invalid_period", "The period starts in the future.")
-        booked = [
-            row
-            for row in self.state.scan("entries")
-            if row["account_id"] == account_id and row["date"] >= first
-        ]
+        booked = [row for row in self.rows("entries", account_id=account_id) if row["date"] >= first]
         booked.sort(key=lambda row: (abs(row["amount"]), row["description"]), reverse=True)
         booked.sort(key=lambda row: row["date"], reverse=True)
-        orders = [row for row in self.state.scan("standing_orders") if row["account_id"] == account_id]
+        orders = self.rows("standing_orders", account_id=account_id)
         orders.sort(key=lambda row: (row["first_date"], row["payee"], row["amount"]))
         return {
             "account": account["name"],
@@ -151,23 +106,12 @@ class Banking(BankingScenario):
             "balance": account["balance"],
             "money_in": round(sum(row["amount"] for row in booked if row["amount"] > 0), 2),
             "money_out": round(-sum(row["amount"] for row in booked if row["amount"] < 0), 2),
-            "entries": [
-                {"date": row["date"], "description": row["description"], "amount": row["amount"]}
-                for row in booked[:15]
-            ],
-            "upcoming": [
-                {
-                    "date": row["first_date"],
-                    "payee": row["payee"],
-                    "amount": row["amount"],
-                    "frequency": row["frequency"],
-                }
-                for row in orders[:15]
-            ],
+            "entries": [view(t.Entry, row) for row in booked[:15]],
+            "upcoming": [view(t.Upcoming, row, date=row["first_date"]) for row in orders[:15]],
         }
 
     @tool("update")
-    def freeze_card(self, card_id: CardId) -> CardState:
+    def freeze_card(self, card_id: t.CardId) -> t.Card:
         """Block an active card at once; it stays blocked until it is replaced.
 
         Args:
@@ -176,19 +120,12 @@ class Banking(BankingScenario):
         card = self.require("cards", card_id, "card")
         if card["status"] != "active":
             raise ToolError(f"already_{card['status']}", f"The card is {card['status']}.")
-        return self._card_state(self.state.patch("cards", card_id, status="frozen"))
-
-    @staticmethod
-    def _card_state(card: Record) -> CardState:
-        return {
-            "card_id": card["card_id"],
-            "last_digits": card["last_digits"],
-            "status": card["status"],
-            "daily_limit": card["daily_limit"],
-        }
+        return view(t.Card, self.state.patch("cards", card_id, status="frozen"))
 
     @tool("create")
-    def replace_card(self, card_id: CardId, reason: Reason, delivery: Delivery | None = None) -> NewCard:
+    def replace_card(
+        self, card_id: t.CardId, reason: t.Reason, delivery: t.Delivery | None = None
+    ) -> t.NewCard:
         """Order a new card in place of a frozen one; the frozen one is cancelled, the new one is active.
 
         Args:
@@ -212,11 +149,11 @@ class Banking(BankingScenario):
         self.state.put("cards", new_id, record)
         self.state.patch("cards", card_id, status="cancelled")
         self.state.patch("accounts", card["account_id"], card_id=new_id)
-        arrival = date.fromisoformat(self._today()) + timedelta(days=2 if delivery == "express" else 5)
-        return {**self._card_state(record), "replaces": card["last_digits"], "arrives_on": str(arrival)}
+        arrival = date.fromisoformat(self.today) + timedelta(days=2 if delivery == "express" else 5)
+        return view(t.NewCard, record, replaces=card["last_digits"], arrives_on=str(arrival))
 
     @tool("update")
-    def set_card_limit(self, card_id: CardId, daily_limit: CardLimit) -> CardState:
+    def set_card_limit(self, card_id: t.CardId, daily_limit: t.CardLimit) -> t.Card:
         """Set how much an active card may spend in a day.
 
         Args:
@@ -228,10 +165,10 @@ class Banking(BankingScenario):
             raise ToolError("card_not_active", f"The card is {card['status']}; its limit cannot be changed.")
         if card["daily_limit"] == daily_limit:
             raise ToolError("already_set", f"The daily limit is already {daily_limit:.2f} euros.")
-        return self._card_state(self.state.patch("cards", card_id, daily_limit=_euros(daily_limit)))
+        return view(t.Card, self.state.patch("cards", card_id, daily_limit=_euros(daily_limit)))
 
     @tool("create")
-    def add_payee(self, name: Party, iban: Iban) -> StoredPayee:
+    def add_payee(self, name: t.Party, iban: t.Iban) -> t.StoredPayee:
         """Store a person or a company that money can be sent to.
 
         Args:
@@ -242,8 +179,8 @@ class Banking(BankingScenario):
             raise ToolError("invalid_iban", "The check digits of the IBAN do not fit.")
         if self.state.get("payees", name) is not None:
             raise ToolError("already_stored", f"{name} is already among the payees.")
-        for bill in self.state.scan("bills"):
-            if bill["biller_iban"] == iban and bill["biller"] != name:
+        for bill in self.rows("bills", biller_iban=iban):
+            if bill["biller"] != name:
                 raise ToolError("name_mismatch", f"The IBAN belongs to {bill['biller']}, not to {name}.")
         self.state.put("payees", name, {"payee": name, "iban": iban})
         banks: dict[str, str] = self.seeds()["banks"]
@@ -251,8 +188,8 @@ class Banking(BankingScenario):
 
     @tool("create")
     def transfer_money(
-        self, account_id: AccountId, payee: Payee, amount: Amount, reference: Note | None = None
-    ) -> Transfer:
+        self, account_id: t.AccountId, payee: t.Payee, amount: t.Amount, reference: t.Note | None = None
+    ) -> t.Transfer:
         """Send money from an account to a stored payee today.
 
         Args:
@@ -272,19 +209,19 @@ class Banking(BankingScenario):
             "from_account": account["name"],
             "payee": payee,
             "amount": amount,
-            "date": self._today(),
+            "date": self.today,
             "confirmation": self._code("TR", account_id, payee, amount, reference),
         }
 
     @tool("create")
     def create_standing_order(
         self,
-        account_id: AccountId,
-        payee: Payee,
-        amount: Amount,
-        frequency: Frequency,
-        first_date: PaymentDay,
-    ) -> StandingOrder:
+        account_id: t.AccountId,
+        payee: t.Payee,
+        amount: t.Amount,
+        frequency: t.Frequency,
+        first_date: t.PaymentDay,
+    ) -> t.StandingOrder:
         """Set up a repeated transfer to a stored payee; one per account and payee.
 
         Args:
@@ -297,48 +234,30 @@ class Banking(BankingScenario):
         account = self.require("accounts", account_id, "account")
         amount = _euros(amount)
         self._require_payee(payee)
-        if first_date <= self._today() or not _is_day(first_date):
+        if first_date <= self.today or not _is_day(first_date):
             raise ToolError("invalid_date", "The first payment must be on a day in the future.")
         order_id = self.new_id("so", account_id, payee)
         if self.state.get("standing_orders", order_id) is not None:
             raise ToolError("already_exists", f"The account already pays {payee} by standing order.")
         order = {"payee": payee, "amount": amount, "frequency": frequency, "first_date": first_date}
         self.state.put("standing_orders", order_id, {"account_id": account_id, **order})
-        return {
-            "from_account": account["name"],
-            "payee": payee,
-            "amount": amount,
-            "frequency": frequency,
-            "first_date": first_date,
-            "yearly_total": round(amount * _PER_YEAR[frequency], 2),
-        }
+        total = round(amount * _PER_YEAR[frequency], 2)
+        return view(t.StandingOrder, order, from_account=account["name"], yearly_total=total)
 
     @tool("read")
-    def find_unpaid_bill(self, category: Category) -> Bill:
+    def find_unpaid_bill(self, category: t.Category) -> t.Bill:
         """Find the open bill of a category that is due first.
 
         Args:
             category: What the bill is for.
         """
-        bills = [
-            row
-            for row in self.state.scan("bills")
-            if row["category"] == category and row["status"] == "unpaid"
-        ]
+        bills = self.rows("bills", category=category, status="unpaid")
         if not bills:
             raise ToolError("nothing_due", f"There is no unpaid {category} bill.")
-        bill = min(bills, key=lambda row: (row["due_date"], row["bill_id"]))
-        return {
-            "bill_id": bill["bill_id"],
-            "biller": bill["biller"],
-            "biller_iban": bill["biller_iban"],
-            "category": bill["category"],
-            "amount": bill["amount"],
-            "due_date": bill["due_date"],
-        }
+        return view(t.Bill, min(bills, key=lambda row: (row["due_date"], row["bill_id"])))
 
     @tool("update")
-    def pay_bill(self, bill_id: BillId, account_id: AccountId) -> BillPayment:
+    def pay_bill(self, bill_id: t.BillId, account_id: t.AccountId) -> t.BillPayment:
         """Pay an open bill in full from an account today.
 
         Args:
@@ -350,17 +269,11 @@ class Banking(BankingScenario):
             raise ToolError("already_paid", "The bill is already paid.")
         account = self._debit(account_id, bill["amount"], f"Bill of {bill['biller']}")
         self.state.patch("bills", bill_id, status="paid")
-        return {
-            "biller": bill["biller"],
-            "category": bill["category"],
-            "amount": bill["amount"],
-            "from_account": account["name"],
-            "paid_on": self._today(),
-            "confirmation": self._code("BP", bill_id, account_id),
-        }
+        code = self._code("BP", bill_id, account_id)
+        return view(t.BillPayment, bill, from_account=account["name"], paid_on=self.today, confirmation=code)
 
     @tool("update")
-    def save_to_goal(self, goal: GoalName, account_id: AccountId, amount: Savings) -> GoalMove:
+    def save_to_goal(self, goal: t.GoalName, account_id: t.AccountId, amount: t.Savings) -> t.GoalMove:
         """Move money from an account into a savings goal.
 
         Args:
@@ -376,19 +289,13 @@ class Banking(BankingScenario):
         self._debit(account_id, amount, f"Saved for {goal}")
         return self._move(record, amount, amount)
 
-    def _move(self, record: Record, change: float, amount: float) -> GoalMove:
+    def _move(self, record: Record, change: float, amount: float) -> t.GoalMove:
         saved = round(record["saved"] + change, 2)
-        self.state.patch("goals", record["goal"], saved=saved)
-        return {
-            "goal": record["goal"],
-            "amount": amount,
-            "saved": saved,
-            "target": record["target"],
-            "percent_reached": round(100 * saved / record["target"], 1),
-        }
+        goal = self.state.patch("goals", record["goal"], saved=saved)
+        return view(t.GoalMove, goal, amount=amount, percent_reached=round(100 * saved / record["target"], 1))
 
     @tool("update")
-    def withdraw_from_goal(self, goal: GoalName, account_id: AccountId, amount: Amount) -> GoalMove:
+    def withdraw_from_goal(self, goal: t.GoalName, account_id: t.AccountId, amount: t.Amount) -> t.GoalMove:
         """Move money out of a savings goal into an account.
 
         Args:

@@ -6,43 +6,6 @@ from typing import Annotated, Literal, TypedDict
 
 from planarena.tools.semantics import Semantic
 
-__all__ = [
-    "Account",
-    "AccountId",
-    "AccountName",
-    "Amount",
-    "Bill",
-    "BillId",
-    "BillPayment",
-    "Card",
-    "CardId",
-    "CardLimit",
-    "CardState",
-    "CardStatus",
-    "Category",
-    "Day",
-    "Delivery",
-    "Entry",
-    "Frequency",
-    "GoalMove",
-    "GoalName",
-    "Iban",
-    "Money",
-    "NewCard",
-    "Note",
-    "Party",
-    "Payee",
-    "PaymentDay",
-    "Percent",
-    "Reason",
-    "Savings",
-    "StandingOrder",
-    "Statement",
-    "StoredPayee",
-    "Transfer",
-    "Upcoming",
-]
-
 AccountId = Annotated[str, Semantic("account_id", hidden=True)]
 CardId = Annotated[str, Semantic("card_id", hidden=True)]
 BillId = Annotated[str, Semantic("bill_id", hidden=True)]
@@ -116,15 +79,6 @@ class Statement(TypedDict):
     money_out: Money
     entries: list[Entry]
     upcoming: list[Upcoming]
-
-
-class CardState(TypedDict):
-    """A card after a change."""
-
-    card_id: CardId
-    last_digits: str
-    status: CardStatus
-    daily_limit: Money
 
 
 class NewCard(TypedDict):

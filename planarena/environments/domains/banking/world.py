@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Seed, fixed, proposals
 from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
 from planarena.environments.state import Record
 
@@ -186,9 +186,6 @@ class BankingScenario(Environment):
         """Make a customer with four accounts; one has too little money for any open bill."""
         return _make_world(cls.seeds(), rng, shared)
 
-    def _today(self) -> str:
-        return self.now[:10]
-
     @proposals("get_bank_account")
     def _propose_get_bank_account(self, rng: Random) -> Iterator[dict[str, Any]]:
         main, low, third, fourth = self.story["accounts"]
@@ -197,14 +194,12 @@ class BankingScenario(Environment):
 
     @proposals("get_account_statement")
     def _propose_get_account_statement(self, rng: Random) -> Iterator[dict[str, Any]]:
-        today = date.fromisoformat(self._today())
+        today = date.fromisoformat(self.today)
         yield {}
         yield {"since": str(today.replace(day=1))}
         yield {"since": str(today - timedelta(days=rng.choice([7, 14])))}
 
-    @proposals("freeze_card")
-    def _propose_freeze_card(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  one form
-        yield {}
+    _propose_freeze_card = fixed("freeze_card", {})
 
     @proposals("replace_card")
     def _propose_replace_card(self, rng: Random) -> Iterator[dict[str, Any]]:
@@ -252,9 +247,7 @@ class BankingScenario(Environment):
         for category in rng.sample(self.story["bills"], 3):
             yield {"category": category}
 
-    @proposals("pay_bill")
-    def _propose_pay_bill(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  one form
-        yield {}
+    _propose_pay_bill = fixed("pay_bill", {})
 
     @proposals("save_to_goal")
     def _propose_save_to_goal(self, rng: Random) -> Iterator[dict[str, Any]]:

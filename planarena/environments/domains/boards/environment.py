@@ -2,51 +2,65 @@
 
 from __future__ import annotations
 
-from typing import cast
+from random import Random
+from typing import Annotated, Literal
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Person, Workday
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import Count, Person, Workday
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    Assigned,
-    BoardName,
-    Card,
-    CardId,
-    CardLine,
-    Cards,
-    CardTitle,
-    Column,
-    Commented,
-    CommentText,
-    Created,
-    DueCards,
-    DueLine,
-    DueSet,
-    ItemAdded,
-    ItemId,
-    ItemText,
-    ItemTicked,
-    Joined,
-    Load,
-    Moved,
-    TeamLoad,
-)
-from .world import BoardsScenario
+from .world import PROPOSALS, make_boards
 
 __all__ = ["Boards"]
 
 MAX_IN_PROGRESS = 5
 
+CardId = Annotated[str, Semantic("board_card_id", hidden=True)]
+ItemId = Annotated[str, Semantic("checklist_item_id", hidden=True)]
+BoardName = Annotated[str, Semantic("board_name", surface="name")]
+CardTitle = Annotated[str, Semantic("card_title", surface="name")]
+ItemText = Annotated[str, Semantic("checklist_item", surface="name")]
+CommentText = Annotated[str, Semantic("card_comment", surface="name")]
+Column = Annotated[
+    Literal["backlog", "in progress", "review", "done"], Semantic("board_column", surface="word")
+]
+# Who has a card; "nobody" is no person.
+Holder = Annotated[str, Semantic("card_holder", surface="name")]
 
-class Boards(BoardsScenario):
+record = Fields(
+    card_id=CardId,
+    title=CardTitle,
+    board=BoardName,
+    column=Column,
+    creator=Person,
+    assignee=Holder,
+    due=Workday,
+    item_id=ItemId,
+    text=ItemText,
+    item=ItemText,
+    name=Person,
+    open_cards=Count,
+    count=Count,
+)
+
+
+class Boards(Environment):
     """The boards of one team, seen by whoever runs its projects."""
 
     domain = "boards"
     summary = "Project boards with columns, cards, members, due dates, checklists and comments."
+    proposals = PROPOSALS
 
-    @tool("read")
-    def list_board_cards(self, board: BoardName, column: Column) -> Cards:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make three boards of one team."""
+        return make_boards(cls.seeds(), rng, shared)
+
+    @tool("read", gives=record("count cards", cards=[record("card_id title assignee due")]))
+    def list_board_cards(self, board: BoardName, column: Column) -> Result:
         """List the cards in a column of a board, the one that is due first at the head.
 
         Args:
@@ -59,12 +73,10 @@ class Boards(BoardsScenario):
         ]
         if not found:
             raise ToolError("column_empty", f"No card of {board} is in {column}.")
-        found = _by_due(found)
-        lines = [cast(CardLine, {key: card[key] for key in CardLine.__annotations__}) for card in found[:12]]
-        return {"count": len(found), "cards": lines}
+        return {"count": len(found), "cards": _by_due(found)[:12]}
 
-    @tool("read")
-    def list_due_cards(self, until: Workday, board: BoardName | None = None) -> DueCards:
+    @tool("read", gives=record("count cards", cards=[record("card_id title board column due")]))
+    def list_due_cards(self, until: Workday, board: BoardName | None = None) -> Result:
         """List the cards that are not done and due until some day, the one that is due first at the head.
 
         Args:
@@ -80,12 +92,18 @@ class Boards(BoardsScenario):
         ]
         if not found:
             raise ToolError("nothing_due", f"No card is due until {until}.")
-        found = _by_due(found)
-        lines = [cast(DueLine, {key: card[key] for key in DueLine.__annotations__}) for card in found[:12]]
-        return {"count": len(found), "cards": lines}
+        return {"count": len(found), "cards": _by_due(found)[:12]}
 
-    @tool("read")
-    def open_board_card(self, card_id: CardId) -> Card:
+    @tool(
+        "read",
+        gives=record(
+            "card_id title board column creator assignee due open_item_count open_items comments",
+            open_item_count=Count,
+            open_items=[record("item_id text")],
+            comments=[CommentText],
+        ),
+    )
+    def open_board_card(self, card_id: CardId) -> Result:
         """Open a card: who made it and who has it, its date, the open lines of its checklist, a comment.
 
         Args:
@@ -93,22 +111,11 @@ class Boards(BoardsScenario):
         """
         card = self.require("cards", card_id, "card")
         left = [item for item in self._items(card_id) if not item["done"]]
-        comments = [row["text"] for row in self.state.scan("comments") if row["card_id"] == card_id]
-        return {
-            "card_id": card_id,
-            "title": card["title"],
-            "board": card["board"],
-            "column": card["column"],
-            "creator": card["creator"],
-            "assignee": card["assignee"],
-            "due": card["due"],
-            "open_item_count": len(left),
-            "open_items": [{"item_id": item["item_id"], "text": item["text"]} for item in left],
-            "comments": sorted(comments),
-        }
+        comments = sorted(row["text"] for row in self.rows("comments", card_id=card_id))
+        return {**card, "open_item_count": len(left), "open_items": left, "comments": comments}
 
-    @tool("create")
-    def create_board_card(self, board: BoardName, title: CardTitle, due: Workday) -> Created:
+    @tool("create", gives=record("card_id title board due"))
+    def create_board_card(self, board: BoardName, title: CardTitle, due: Workday) -> Result:
         """Put a new card into the backlog of a board; nobody has it yet, and its checklist is empty.
 
         Args:
@@ -130,11 +137,10 @@ class Boards(BoardsScenario):
             "assignee": "nobody",
             "due": due,
         }
-        self.state.put("cards", card_id, card)
-        return {"card_id": card_id, "title": title, "board": board, "due": due}
+        return self.state.put("cards", card_id, card)
 
-    @tool("update")
-    def move_board_card(self, card_id: CardId, column: Column) -> Moved:
+    @tool("update", gives=record("title board column"))
+    def move_board_card(self, card_id: CardId, column: Column) -> Result:
         """Move a card to another column of its board.
 
         Args:
@@ -160,11 +166,10 @@ class Boards(BoardsScenario):
             )
             if running >= MAX_IN_PROGRESS:
                 raise ToolError("column_full", f"{card['board']} has no room for more in progress.")
-        self.state.patch("cards", card_id, column=column)
-        return {"title": card["title"], "board": card["board"], "column": column}
+        return self.state.patch("cards", card_id, column=column)
 
-    @tool("update")
-    def assign_board_card(self, card_id: CardId, member: Person) -> Assigned:
+    @tool("update", gives=record("title board assignee", assignee=Person))
+    def assign_board_card(self, card_id: CardId, member: Person) -> Result:
         """Give a card to a member of its board, in place of whoever had it.
 
         Args:
@@ -176,11 +181,10 @@ class Boards(BoardsScenario):
             raise ToolError("not_a_member", f"{member} is not a member of {card['board']}.")
         if card["assignee"] == member:
             raise ToolError("already_assigned", f"{member} has {card['title']} already.")
-        self.state.patch("cards", card_id, assignee=member)
-        return {"title": card["title"], "board": card["board"], "assignee": member}
+        return self.state.patch("cards", card_id, assignee=member)
 
-    @tool("read")
-    def find_least_busy_member(self, board: BoardName) -> TeamLoad:
+    @tool("read", gives=record("board members", members=[record("name open_cards")]))
+    def find_least_busy_member(self, board: BoardName) -> Result:
         """List the members of a board with their unfinished cards on all boards, the least busy first.
 
         Args:
@@ -190,12 +194,11 @@ class Boards(BoardsScenario):
         for card in self.state.scan("cards"):
             if card["column"] != "done" and card["assignee"] in load:
                 load[card["assignee"]] += 1
-        members: list[Load] = [{"name": name, "open_cards": number} for name, number in load.items()]
-        members.sort(key=lambda member: (member["open_cards"], member["name"]))
-        return {"board": board, "members": members}
+        members = sorted((number, name) for name, number in load.items())
+        return {"board": board, "members": [{"name": name, "open_cards": number} for number, name in members]}
 
-    @tool("update")
-    def add_board_member(self, board: BoardName, name: Person) -> Joined:
+    @tool("update", gives=record("board name"))
+    def add_board_member(self, board: BoardName, name: Person) -> Result:
         """Make somebody a member of a board, so that cards can be assigned to them.
 
         Args:
@@ -208,8 +211,8 @@ class Boards(BoardsScenario):
         self.state.patch("boards", board, members=sorted([*members, name]))
         return {"board": board, "name": name}
 
-    @tool("update")
-    def set_card_due_date(self, card_id: CardId, due: Workday) -> DueSet:
+    @tool("update", gives=record("title board due"))
+    def set_card_due_date(self, card_id: CardId, due: Workday) -> Result:
         """Give a card another due date.
 
         Args:
@@ -220,11 +223,10 @@ class Boards(BoardsScenario):
         self._refuse_past(due)
         if card["due"] == due:
             raise ToolError("same_date", f"{card['title']} is due on {due} already.")
-        self.state.patch("cards", card_id, due=due)
-        return {"title": card["title"], "board": card["board"], "due": due}
+        return self.state.patch("cards", card_id, due=due)
 
-    @tool("update")
-    def add_checklist_item(self, card_id: CardId, text: ItemText) -> ItemAdded:
+    @tool("update", gives=record("title item"))
+    def add_checklist_item(self, card_id: CardId, text: ItemText) -> Result:
         """Add a line to the checklist of a card, which must be ticked before the card can be done.
 
         Args:
@@ -239,8 +241,8 @@ class Boards(BoardsScenario):
         self.state.put("items", item_id, item)
         return {"title": card["title"], "item": text}
 
-    @tool("update")
-    def tick_checklist_item(self, item_id: ItemId) -> ItemTicked:
+    @tool("update", gives=record("title item"))
+    def tick_checklist_item(self, item_id: ItemId) -> Result:
         """Tick a line of a checklist as done.
 
         Args:
@@ -253,8 +255,8 @@ class Boards(BoardsScenario):
         card = self.require("cards", item["card_id"], "card")
         return {"title": card["title"], "item": item["text"]}
 
-    @tool("update")
-    def comment_on_card(self, card_id: CardId, text: CommentText) -> Commented:
+    @tool("update", gives=record("title board"))
+    def comment_on_card(self, card_id: CardId, text: CommentText) -> Result:
         """Write a comment on a card.
 
         Args:
@@ -267,7 +269,7 @@ class Boards(BoardsScenario):
             raise ToolError("already_said", "The same comment is on the card already.")
         comment = {"card_id": card_id, "text": text, "author": self.facts["user_name"]}
         self.state.put("comments", comment_id, comment)
-        return {"title": card["title"], "board": card["board"]}
+        return card
 
     def _board(self, name: str) -> Record:
         board = self.state.get("boards", name)
@@ -282,8 +284,7 @@ class Boards(BoardsScenario):
         return card
 
     def _items(self, card_id: str) -> list[Record]:
-        found = [item for item in self.state.scan("items") if item["card_id"] == card_id]
-        return sorted(found, key=lambda item: (item["text"], item["item_id"]))
+        return sorted(self.rows("items", card_id=card_id), key=lambda item: (item["text"], item["item_id"]))
 
     def _refuse_past(self, day: str) -> None:
         if day < self.now[:10]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
 from random import Random
-from typing import Any, cast
+from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
@@ -19,9 +19,8 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["BoardsScenario"]
+__all__ = ["PROPOSALS", "make_boards"]
 
-Table = dict[str, Record]
 _COLUMNS = ("backlog", "backlog", "backlog", "backlog", "in progress", "in progress", "in progress",
             "review", "review", "done", "done")  # fmt: skip
 _new_id = Environment.new_id
@@ -49,36 +48,15 @@ def make_boards(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     # The first three belong to every board, the last two to none.
     core, others = team[:3], team[3:8]
     themes = rng.sample(sorted(texts["themes"]), 3)
-    boards: Table = {}
-    cards: Table = {}
-    items: Table = {}
+    tables: dict[str, dict[str, Record]] = {"boards": {}, "cards": {}, "items": {}, "comments": {}}
     for theme in themes:
         members = [user, *core, *rng.sample(others, 2)]
-        boards[theme] = {"name": theme, "members": members}
-        titles = rng.sample(texts["themes"][theme]["cards"], 11)
-        for title, column in zip(titles, _COLUMNS, strict=True):
-            card_id = _new_id("crd", theme, title)
-            held = column != "backlog" or rng.random() < 0.3
-            late = column != "done" and rng.random() < 0.12
-            cards[card_id] = {
-                "card_id": card_id,
-                "title": title,
-                "board": theme,
-                "column": column,
-                "creator": rng.choice(members[1:]),
-                "assignee": rng.choice(members) if held else "nobody",
-                "due": (now.date() - timedelta(days=rng.randint(1, 6))).isoformat()
-                if late
-                else rng.choice(days),
-            }
-            for text in rng.sample(texts["themes"][theme]["steps"], rng.randint(1, 2)):
-                item_id = _new_id("itm", card_id, text)
-                done = column == "done" or rng.random() < 0.2
-                items[item_id] = {"item_id": item_id, "card_id": card_id, "text": text, "done": done}
+        tables["boards"][theme] = {"name": theme, "members": members}
+        _fill_board(tables, theme, members, texts["themes"][theme], (now.date(), days), rng)
     situation = rng.choice(texts["situations"])
     told = {"user": user, "board": themes[0], "person": core[0]}
     return Seed(
-        {"boards": boards, "cards": cards, "items": items, "comments": {}},
+        tables,
         situation["title"].format(**told),
         situation["description"].format(**told),
         {"now": now.isoformat(timespec="minutes"), "user_name": user},
@@ -92,79 +70,84 @@ def make_boards(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     )
 
 
-class BoardsScenario(Environment):
-    """A team's boards, and what whoever runs the projects would ask for."""
+def _fill_board(
+    tables: dict[str, dict[str, Record]],
+    theme: str,
+    members: list[str],
+    texts: Mapping[str, Any],
+    when: tuple[date, list[str]],
+    rng: Random,
+) -> None:
+    """Put cards with their checklists on a board; some are late, and most of the backlog belongs to nobody."""
+    today, days = when
+    for title, column in zip(rng.sample(texts["cards"], 11), _COLUMNS, strict=True):
+        card_id = _new_id("crd", theme, title)
+        held = column != "backlog" or rng.random() < 0.3
+        late = column != "done" and rng.random() < 0.12
+        tables["cards"][card_id] = {
+            "card_id": card_id,
+            "title": title,
+            "board": theme,
+            "column": column,
+            "creator": rng.choice(members[1:]),
+            "assignee": rng.choice(members) if held else "nobody",
+            "due": str(today - timedelta(days=rng.randint(1, 6))) if late else rng.choice(days),
+        }
+        for text in rng.sample(texts["steps"], rng.randint(1, 2)):
+            item_id = _new_id("itm", card_id, text)
+            done = column == "done" or rng.random() < 0.2
+            tables["items"][item_id] = {"item_id": item_id, "card_id": card_id, "text": text, "done": done}
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make three boards of one team."""
-        return make_boards(cls.seeds(), rng, shared)
 
-    def _steps(self, rng: Random, number: int) -> list[str]:
-        """Return lines for checklists that suit a card of any board."""
-        return rng.sample(cast(list[str], self.seeds()["new_steps"]), number)
+def _columns(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(env.story["boards"], 2)
+    yield {"board": first, "column": rng.choice(("backlog", "in progress"))}
+    yield {"board": second, "column": "review"}
 
-    @proposals("list_board_cards")
-    def _propose_list(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self.story["boards"], 2)
-        yield {"board": first, "column": rng.choice(("backlog", "in progress"))}
-        yield {"board": second, "column": "review"}
 
-    @proposals("list_due_cards")
-    def _propose_due(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self.story["days"][2:7], 2)
-        yield {"until": first}
-        yield {"until": second, "board": rng.choice(self.story["boards"])}
+def _due(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(env.story["days"][2:7], 2)
+    yield {"until": first}
+    yield {"until": second, "board": rng.choice(env.story["boards"])}
 
-    @proposals("open_board_card")
-    def _propose_open(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("create_board_card")
-    def _propose_create(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self.story["boards"], 2)
-        yield {"board": first, "title": rng.choice(self.seeds()["themes"][first]["new"]), "due": BOUND}
-        title = rng.choice(self.seeds()["themes"][second]["new"])
-        yield {"board": second, "title": title, "due": rng.choice(self.story["days"][3:])}
+def _new_cards(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(env.story["boards"], 2)
+    themes = env.seeds()["themes"]
+    yield {"board": first, "title": rng.choice(themes[first]["new"]), "due": BOUND}
+    title = rng.choice(themes[second]["new"])
+    yield {"board": second, "title": title, "due": rng.choice(env.story["days"][3:])}
 
-    @proposals("move_board_card")
-    def _propose_move(self, rng: Random) -> Iterator[dict[str, Any]]:
-        # Not both of the first two: what has just been begun is not reviewed in the same breath.
-        yield {"column": rng.choice(("in progress", "review"))}
-        yield {"column": "done"}
 
-    @proposals("assign_board_card")
-    def _propose_assign(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"member": rng.choice(self.story["core"])}
-        yield {"member": BOUND}
+def _new_members(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = env.story["outsiders"][:2]
+    board, other = rng.sample(env.story["boards"], 2)
+    yield {"board": board, "name": first}
+    yield {"board": other, "name": BOUND if beside(env.story, "calendar") else second}
 
-    @proposals("find_least_busy_member")
-    def _propose_busy(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for board in rng.sample(self.story["boards"], 2):
-            yield {"board": board}
 
-    @proposals("add_board_member")
-    def _propose_member(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = self.story["outsiders"][:2]
-        board, other = rng.sample(self.story["boards"], 2)
-        yield {"board": board, "name": first}
-        yield {"board": other, "name": BOUND if beside(self.story, "calendar") else second}
+def _comments(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    # One only: nobody leaves two remarks on a card in one go.
+    yield {"text": rng.choice(env.seeds()["comments"]).format(day=rng.choice(env.seeds()["days"]))}
 
-    @proposals("set_card_due_date")
-    def _propose_due_date(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"due": rng.choice(self.story["days"][4:])}
-        yield {"due": BOUND}
 
-    @proposals("add_checklist_item")
-    def _propose_item(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for text in self._steps(rng, 2):
-            yield {"text": text}
-
-    @proposals("tick_checklist_item")
-    def _propose_tick(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("comment_on_card")
-    def _propose_comment(self, rng: Random) -> Iterator[dict[str, Any]]:
-        # One only: nobody leaves two remarks on a card in one go.
-        yield {"text": rng.choice(self.seeds()["comments"]).format(day=rng.choice(self.seeds()["days"]))}
+PROPOSALS: dict[str, Proposer] = {
+    "list_board_cards": _columns,
+    "list_due_cards": _due,
+    "open_board_card": lambda _env, _rng: [{}],
+    "create_board_card": _new_cards,
+    # Not both of the first two: what has just been begun is not reviewed in the same breath.
+    "move_board_card": lambda _env, rng: [
+        {"column": rng.choice(("in progress", "review"))},
+        {"column": "done"},
+    ],
+    "assign_board_card": lambda env, rng: [{"member": rng.choice(env.story["core"])}, {"member": BOUND}],
+    "find_least_busy_member": lambda env, rng: [{"board": one} for one in rng.sample(env.story["boards"], 2)],
+    "add_board_member": _new_members,
+    "set_card_due_date": lambda env, rng: [{"due": rng.choice(env.story["days"][4:])}, {"due": BOUND}],
+    "add_checklist_item": lambda env, rng: [
+        {"text": text} for text in rng.sample(env.seeds()["new_steps"], 2)
+    ],
+    "tick_checklist_item": lambda _env, _rng: [{}],
+    "comment_on_card": _comments,
+}

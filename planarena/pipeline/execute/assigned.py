@@ -150,16 +150,6 @@ def _tool_sets(config: BuildConfig, unit: Unit) -> Sequence[tuple[str, ...]]:
         start = draw * len(names) // draws
         turned = {name: unit.operations[name] for name in names[start:] + names[:start]}
         size = rng.randint(fewest, most)
-        drawn = draw_tools(turned, unit.offers, size, size, _Unshuffled())
+        drawn = draw_tools(turned, turned, unit.offers, size, Random(0))
         found[tuple(name for name in unit.operations if name in drawn)] = None
     return tuple(found)
-
-
-class _Unshuffled(Random):
-    """Takes tools in the order given."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def shuffle(self, x: object) -> None:
-        """Leave the order as it is."""

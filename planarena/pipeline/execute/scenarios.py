@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 from typing import Any, NamedTuple, cast
 
 from planarena.config import BuildConfig
-from planarena.environments import Operation, Seed, World, operations
+from planarena.environments import Seed, World, operations
 from planarena.environments.catalog import draw_unit, group_of, is_builtin, operations_of, unit_names
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
-from planarena.environments.sources import may_simulate, split_source
+from planarena.environments.sources import draw_tools, may_simulate, split_source, startable
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.records.canonical import content_id
-from planarena.tools import Tool, read_tool_list
+from planarena.tools import read_tool_list
 
 __all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for"]
 
@@ -68,55 +67,6 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
     return (*(name for name in DOMAINS if name in wanted), *units)
 
 
-def _draw_tools(
-    available: Mapping[str, Operation], offered: Mapping[str, Sequence[Offer]], size: int, rng: Random
-) -> set[str]:
-    """Draw tools so that every need of a drawn tool has a producer among them that can be reached without it."""
-    gives = {name: {entry.semantic for entry in entries} for name, entries in offered.items()}
-    needs = {name: _hidden_needs(operation.tool) for name, operation in available.items()}
-    ranks = _ranks(needs, gives)
-    names = [name for name in available if name in ranks]
-    rng.shuffle(names)
-    drawn: set[str] = set()
-    for name in names:
-        if len(drawn) >= size:
-            break
-        queue = [name]
-        while queue:
-            tool = queue.pop()
-            if tool in drawn:
-                continue
-            drawn.add(tool)
-            for semantic in needs[tool]:
-                # Only what ranks lower: of two tools that need each other's results neither could ever start.
-                makers = [one for one in ranks if ranks[one] < ranks[tool] and semantic in gives.get(one, ())]
-                if not any(maker in drawn for maker in makers):
-                    queue.append(makers[rng.randrange(len(makers))])
-    return drawn
-
-
-def _hidden_needs(tool: Tool) -> tuple[str, ...]:
-    schemas = (tool.parameters[name] for name in tool.required)
-    return tuple(dict.fromkeys(schema.get("x-semantic", "") for schema in schemas if schema.get("x-hidden")))
-
-
-def _ranks(needs: Mapping[str, Sequence[str]], gives: Mapping[str, set[str]]) -> dict[str, int]:
-    """Return for each tool how many others must come before it at least: 0 where it needs nothing hidden.
-
-    Tools whose needs nothing gives are left out.
-    """
-    ranks: dict[str, int] = {}
-    known: set[str] = set()
-    rank = 0
-    while True:
-        fresh = [name for name in needs if name not in ranks and known.issuperset(needs[name])]
-        if not fresh:
-            return ranks
-        ranks.update(dict.fromkeys(fresh, rank))
-        known.update(*(gives.get(name, ()) for name in fresh))
-        rank += 1
-
-
 def _draw_domains(config: BuildConfig, number: int) -> tuple[str, ...]:
     """Draw the domains of a scenario: one, or two or three that go together."""
     domains = domains_of(config.sources)
@@ -151,7 +101,10 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
         size = -(
             -rng.randint(min(fewest, len(available)), min(most, len(available))) * 3 // (len(domains) + 2)
         )
-        drawn |= _draw_tools(available, offers(environment), size, rng)
+        usable = startable(available, offers(environment))
+        names = [name for name in available if name in usable]
+        rng.shuffle(names)
+        drawn.update(draw_tools(names, available, offers(environment), size, rng))
     tools = tuple(name for environment in environments for name in operations(environment) if name in drawn)
     world = World(environments, seeds)
     lead = seeds[0]

@@ -26,13 +26,14 @@ from planarena.pipeline.run.identity import check_identity
 from planarena.pipeline.run.jobs import (
     FinishReply,
     Job,
+    JobFailed,
     ProduceReply,
-    forget_work,
+    Reply,
     fragment_path,
 )
 from planarena.pipeline.run.ledger import FinishedChunk, Ledger
 from planarena.pipeline.run.outputs import write_outputs
-from planarena.pipeline.run.pool import JobFailed, Pool, Reply
+from planarena.pipeline.run.pool import Pool
 from planarena.pipeline.run.quotas import Quotas, find_lots
 from planarena.pipeline.run.shared_storage import storage_of, without_storage
 from planarena.quality import ItemKeys
@@ -89,7 +90,6 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         with locked(root):
             if config.execution.fresh:
                 clear(root)
-                forget_work(root)
             ledger = Ledger(root / LEDGER)
             try:
                 return _Build(config, keys, root, ledger, progress, quotas).run()

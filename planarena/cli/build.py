@@ -68,6 +68,9 @@ def build(
     unsafe: Annotated[
         bool, typer.Option("--unsafe-no-sandbox", help="Run third-party code without a sandbox.")
     ] = False,
+    trusted: Annotated[
+        bool, typer.Option("--trusted", help="Run your own environment folders in process: faster, no sandbox.")
+    ] = False,
     effects: Annotated[
         bool,
         typer.Option(
@@ -121,6 +124,7 @@ def build(
             "contamination": _benchmarks(against or []),
             "allowed": {
                 "unsafe_no_sandbox": unsafe or None,
+                "trusted": trusted or None,
                 "simulate": simulate or None,
                 "effects": effects or None,
             },

@@ -223,11 +223,13 @@ class AllowedConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unsafe_no_sandbox: Run third-party code without a sandbox.
         simulate: A model that makes up the results of JSON lists of tools, which nothing here can execute.
         effects: Execute gold trajectories once with live tools that cannot go back; one process does it, in order.
+        trusted: Run environment folders (`env:`) in process, without a sandbox: for one's own.
     """
 
     unsafe_no_sandbox: bool = False
     simulate: str = ""
     effects: bool = False
+    trusted: bool = False
 
 
 class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

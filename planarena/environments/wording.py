@@ -7,6 +7,7 @@ a final answer reports, hence what a goal requires) and the pointers of `refer` 
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import msgspec
 from planarena.environments.contract import WORDS, Environment
 from planarena.environments.world import operations
 from planarena.errors import SchemaError, SourceError
+from planarena.tools.tool import Tool
 
 __all__ = [
     "FIELD",
@@ -24,6 +26,7 @@ __all__ = [
     "ToolWording",
     "load_wording",
     "offers",
+    "offers_in",
     "parse_pointer",
     "schema_at",
 ]
@@ -114,16 +117,32 @@ _OFFERS: dict[type[Environment], dict[str, tuple[Offer, ...]]] = {}
 def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
     """Return for each tool of an environment what its result offers for binding."""
     known = _OFFERS.get(environment)
-    if known is not None:
-        return known
-    file = environment.folder() / WORDS
-    wording = load_wording(file)
+    if known is None:
+        file = environment.folder() / WORDS
+        tools = {name: operation.tool for name, operation in operations(environment).items()}
+        known = _OFFERS[environment] = offers_in(tools, load_wording(file), str(file))
+    return known
+
+
+def offers_in(
+    tools: Mapping[str, Tool], wording: Mapping[str, ToolWording], file: str
+) -> dict[str, tuple[Offer, ...]]:
+    """Return what the results of tools offer for binding, by wire name.
+
+    Args:
+        tools: By wire name.
+        wording: Their words.
+        file: Where the words stand, for errors.
+
+    Raises:
+        SchemaError: The words refer to a value that has no semantic type in the result.
+    """
     found: dict[str, tuple[Offer, ...]] = {}
-    for name, operation in operations(environment).items():
+    for name, tool in tools.items():
         entries = []
         for pointer in wording[name].refer:
             path = parse_pointer(pointer)
-            schema = schema_at(operation.tool.output_schema, path)
+            schema = schema_at(tool.output_schema, path)
             if schema is None or "x-semantic" not in schema:
                 raise SchemaError(
                     f"refer names {pointer}, which has no semantic type in the result",
@@ -132,7 +151,6 @@ def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
                 )
             entries.append(Offer(pointer, path, schema["x-semantic"], bool(schema.get("x-hidden"))))
         found[name] = tuple(entries)
-    _OFFERS[environment] = found
     return found
 
 

@@ -306,6 +306,8 @@ def _making(info: Mapping[str, Any]) -> str:
     sources = ", ".join(escape_markdown(source) for source in config.get("sources", ()))
     if config.get("allowed", {}).get("unsafe_no_sandbox"):
         sources += "; third-party code ran **without a sandbox**"
+    if config.get("allowed", {}).get("trusted"):
+        sources += "; environment folders were **trusted** and ran in process"
     if config.get("allowed", {}).get("effects"):
         sources += "; live tools were allowed to **change things for good**"
     return f"""1. Scenarios: a seeded initial state and a group of tools, from {sources}.

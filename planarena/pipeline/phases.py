@@ -69,7 +69,9 @@ def source_digest(*names: str) -> str:
 def allow_for(config: BuildConfig) -> None:
     """Allow in this process what a build allows."""
     allowed = config.allowed
-    allow(SourceOptions(allowed.unsafe_no_sandbox, allowed.effects, allowed.simulate))
+    allow(
+        SourceOptions(allowed.unsafe_no_sandbox, allowed.effects, allowed.simulate, trusted=allowed.trusted)
+    )
 
 
 def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
@@ -93,7 +95,7 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
         domain: {name: [words.outputs, list(words.refer)] for name, words in found.items()}
         for domain, found in wording.items()
     }
-    # Of a source, what its tools are counts too: our own are covered by the code's digest.
+    # Of a source, what its tools are counts too: built-in ones are covered by the code's digest.
     given = {
         domain: [[op.tool.tool_id, op.tool.source_sha256] for op in operations_of(domain).values()]
         for domain in domains

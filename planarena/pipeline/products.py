@@ -72,7 +72,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
         over_serialised: See `planarena.tasks.algebra.from_order`.
         goal: The goal.
         reported: The steps whose outputs the answer reports.
-        unproven: It was executed once, for good: see `planarena.pipeline.execute.for_good`.
+        unproven: It was executed once, as it is irreversible: see `planarena.pipeline.execute.irreversible`.
     """
 
     expression: str
@@ -167,7 +167,7 @@ class Assignment(msgspec.Struct, frozen=True):
     """Where a chunk takes its scenarios from.
 
     Attributes:
-        source: As on the command line; `builtin` stands for all of ours that the build names.
+        source: As on the command line; `builtin` stands for all built-in domains that the build names.
         first: The first group of operations, or the first scenario of a source that has no end.
         count: How many.
     """

@@ -38,7 +38,7 @@ class Tool(msgspec.Struct, frozen=True, dict=True):
         effects: What it does to the state.
         execution_kind: How honest its executions are (pipeline specification, section 3).
         determinism: `deterministic`, or `unknown`.
-        source_kind: `builtin`, `json`, `openapi`, `mcp` or `python`.
+        source_kind: `builtin`, `json`, `openapi`, `mcp`, `python`, `http` or `env`.
         source_ref: The module, file or server.
         source_version: The version of the source, as far as known.
         source_sha256: The hash of the source's bytes.

@@ -27,7 +27,7 @@ __all__ = [
     "using",
 ]
 
-KINDS = ("builtin", "json", "openapi", "mcp", "python", "http")
+KINDS = ("builtin", "json", "openapi", "mcp", "python", "http", "env")
 # Some 50 KB each with schemas, validators and samples; those that reach half of a large model take more.
 _MOST_OPEN_OPERATIONS = 1000
 _MOST_LASTING = 32
@@ -46,10 +46,12 @@ def split_source(text: str) -> tuple[str, str]:
         return kind, rest
     if text.endswith(".json") or Path(text).is_file():
         return "json", text
+    if (Path(text) / "environment.py").is_file():
+        return "env", text
     raise SourceError(
         f"there is no source of the kind {kind!r}" if colon else f"there is no source {text!r}",
         where="SOURCE",
-        fix="write builtin[:DOMAIN], tools.json, openapi:FILE_OR_FOLDER, mcp:servers.json or python:module",
+        fix="write builtin[:DOMAIN], tools.json, openapi:FILE_OR_FOLDER, mcp:servers.json, python:module or env:FOLDER",
     )
 
 
@@ -117,6 +119,10 @@ class OpenSources:
             from planarena.environments.sources.mcp.source import open_servers
 
             return [open_servers(Path(rest), options)], []
+        if kind == "env":
+            from planarena.environments.sources.folder.source import open_folder_source
+
+            return [open_folder_source(rest, options)], []
         if kind == "http":
             from planarena.environments.sources.http.source import open_http
 

@@ -39,12 +39,14 @@ class SourceOptions(msgspec.Struct, frozen=True):
     Attributes:
         unsafe_no_sandbox: Run third-party code without a sandbox.
         allow_effects: Execute gold trajectories once with live tools that cannot go back.
+        trusted: Run environment folders (`env:`) in this process, without a sandbox.
         model: A model that makes up the results of tools that nothing can execute; "" for none.
     """
 
     unsafe_no_sandbox: bool = False
     allow_effects: bool = False
     model: str = ""
+    trusted: bool = False
 
 
 class LiveWorld(Protocol):

@@ -98,7 +98,7 @@ class _Failing:
 
 
 class _Numbered:
-    """A scenario of our own domains, or of a source that is drawn from without end."""
+    """A scenario of built-in domains, or of a source that is drawn from without end."""
 
     def __init__(self, config: BuildConfig, place: int, number: int) -> None:
         self.config, self.place, self.number = config, place, number

@@ -23,7 +23,7 @@ class Proven(NamedTuple):
         executed: Its calls in the recorded order.
         goal: Its goal.
         reported: The steps whose outputs the answer reports.
-        unproven: It was executed once and nothing was proven: see `planarena.pipeline.execute.for_good`.
+        unproven: It was executed once and nothing was proven: see `planarena.pipeline.execute.irreversible`.
     """
 
     executed: Sequence[ExecutedCall]
@@ -50,7 +50,7 @@ def prove_task(
     """
     start = world.mark()
     episode = Episode(world, program)
-    # What is recorded is executed anew; the proofs below compare it with other executions, which may be remembered.
+    # What is recorded is executed again; the proofs below compare it with other executions, which may be remembered.
     remembered = world.remember(False)
     executed = [episode.perform_fully(step) for step in range(len(program))]
     world.remember(remembered)

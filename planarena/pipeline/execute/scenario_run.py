@@ -11,11 +11,11 @@ from planarena.environments.catalog import wording_of
 from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
-from planarena.pipeline.execute.for_good import FOLDER, OnceOnly
+from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
 from planarena.pipeline.execute.proving import Proven, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
 from planarena.pipeline.execute.task_pools import TaskPools
-from planarena.pipeline.execute.untried import Untried
+from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
 from planarena.proofs import Dependences, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
@@ -57,8 +57,10 @@ class _ScenarioRun:
         self.edges: dict[tuple[str, str, str, str], list[int]] = {}
         self.discards: list[Discard] = []
         self.swaps: dict[Any, str | None] = {}
-        self.untried = Untried(self.world, scenario.offers)
-        self.once = OnceOnly(Path(config.out) / FOLDER, config.trajectories, scenario.scenario_id)
+        self.unverified = UnverifiedTools(self.world, scenario.offers)
+        self.irreversible = IrreversibleTasks(
+            Path(config.out) / FOLDER, config.trajectories, scenario.scenario_id
+        )
 
     def run(self) -> ExecutedScenario:
         """Do all of it."""
@@ -123,8 +125,8 @@ class _ScenarioRun:
         return len(self.atoms) - 1
 
     def _add_closed(self, atom: Atom, ground: list[Member]) -> None:
-        if self.untried.holds([atom.tool]):
-            ground.append(self.untried.ground(self._add_atom(atom, ""), atom.tool))
+        if self.unverified.holds([atom.tool]):
+            ground.append(self.unverified.ground(self._add_atom(atom, ""), atom.tool))
             return
         outcome = self.world.call(atom.tool, atom.arguments)
         footprint = self.world.footprint()
@@ -174,8 +176,8 @@ class _ScenarioRun:
             order += right.payload[0]
             bindings.update(right.bindings)
             level = max(left.level, right.level) + 1
-        if self.untried.holds(map(self._tool_of, order)):
-            return self.untried.join(candidate, order, bindings, level, self._tool_of, self._label)
+        if self.unverified.holds(map(self._tool_of, order)):
+            return self.unverified.join(candidate, order, bindings, level, self._tool_of, self._label)
         program = self._program(order, bindings)
         episode = Episode(self.world, program)
         footprints: list[Footprint] = []
@@ -244,8 +246,8 @@ class _ScenarioRun:
         order = [number for row in rows for number in row]
         program = self._program(order, member.bindings)
         text = render(member.expression, self._tool_of)
-        if self.untried.holds(map(self._tool_of, order)):
-            once = self.once.execute(self.world, program, self.outputs, text)
+        if self.unverified.holds(map(self._tool_of, order)):
+            once = self.irreversible.execute(self.world, program, self.outputs, text)
             return once if isinstance(once, Discard) else self._executed(member, rows, order, once)
         proven = prove_task(self.world, program, _before_in(member.expression, order), self.outputs, text)
         return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)

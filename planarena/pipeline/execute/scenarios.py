@@ -39,7 +39,7 @@ def rng_for(seed: int, *key: Any) -> Random:
 
 
 def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the domains that sources name: our own in a fixed order, then units of other sources as `SOURCE#UNIT`.
+    """Return the domains that sources name: built-in ones in a fixed order, then units of other sources as `SOURCE#UNIT`.
 
     Raises:
         SourceError: An unknown source or domain.
@@ -48,7 +48,7 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
     units: dict[str, None] = {}
     for source in sources:
         kind, name = split_source(source)
-        if kind in {"openapi", "mcp", "python", "http"} or (kind == "json" and may_simulate()):
+        if kind in {"openapi", "mcp", "python", "http", "env"} or (kind == "json" and may_simulate()):
             units.update(dict.fromkeys(unit_names(source)))
             continue
         if kind != "builtin":
@@ -57,7 +57,7 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
             raise SourceError(
                 f"nothing here can execute the tools of {source!r}",
                 where="SOURCE",
-                fix="use builtin[:DOMAIN], openapi:PATH, mcp:FILE or python:MODULE; or --simulate MODEL, which makes the results up",
+                fix="use builtin[:DOMAIN], openapi:PATH, mcp:FILE, python:MODULE or env:FOLDER; or --simulate MODEL, which makes the results up",
             )
         if not name:
             wanted.update(DOMAINS)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from planarena.config import ContrastConfig
 from planarena.environments import World
 from planarena.environments.wording import ToolWording, parse_pointer
-from planarena.episodes import Backend, Episode, SparingBackend, Taken, WithheldCallError, reached
+from planarena.episodes import Backend, Episode, ReplayBackend, Taken, WithheldCallError, reached
 from planarena.generate.clauses import StepWords
 from planarena.generate.mutations import MUTATIONS, Knowledge, Proposal, Scene, propose
 from planarena.generate.offline import write_failure, write_response, write_step_plan
@@ -102,7 +102,7 @@ class ScenarioContrast:
 
     def _backend(self, taken: Sequence[Taken]) -> Backend:
         """Return what executes the choices at the steps of a task."""
-        return SparingBackend(self.world, taken) if self.spares else self.world
+        return ReplayBackend(self.world, taken) if self.spares else self.world
 
     # -- the gold task -------------------------------------------------------------------------
 

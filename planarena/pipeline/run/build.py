@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "build"]
 
 # Chunks without a single accepted trajectory after which a build ends: the sources are spent.
-_MOST_BARREN = 20
+_MOST_EMPTY = 20
 
 
 class Progress(NamedTuple):
@@ -77,7 +77,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         Interrupted: Ctrl-C; the same call goes on.
         PlanArenaError: More scenarios failed than `execution.max_error_rate` allows.
     """
-    storage_of(config)  # a URL that cannot be read is said before anything is done
+    storage_of(config)  # a URL that cannot be read is reported before anything is done
     quotas = None
     if config.quotas.enabled:
         lots, digest = find_lots(config)
@@ -106,7 +106,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         raise RunError(
             f"the ledger is damaged: {error}",
             where=str(root / LEDGER),
-            fix="put a copy of it back, or give --fresh to build anew",
+            fix="put a copy of it back, or give --fresh to build again",
         ) from error
 
 
@@ -126,13 +126,13 @@ class _Build:
         self.quotas = quotas
         self.progress = progress or (lambda _: None)
         self.chooser = new_chooser(config)
-        # What is executed for good is executed by one process, so that no two do it at once.
+        # What is irreversible is executed by one process, so that no two do it at once.
         self.workers = 1 if config.allowed.effects else config.execution.workers or os.cpu_count() or 1
         self.produced: dict[int, ProduceReply] = {}
         self.next_chunk = 0  # the next to be decided on
         self.submitted = 0  # the next to be produced
         self.finished = 0
-        self.barren = 0
+        self.empty = 0
         self.pending: dict[int, tuple[str, Job, ProduceReply]] = {}
         self.again: set[int] = set()
         self.ask_again: set[int] = set()
@@ -256,7 +256,7 @@ class _Build:
         self.chooser = new_chooser(self.config)
         if self.quotas is not None:
             self.quotas = self.quotas.afresh()
-        self.barren = 0
+        self.empty = 0
         for earlier in range(chunk):
             done = self.ledger.finished(earlier)
             assert done is not None
@@ -297,7 +297,7 @@ class _Build:
         if self.quotas is not None:
             return self.quotas.spent
         last = self._last_chunk()
-        return self.barren >= _MOST_BARREN or (last is not None and self.next_chunk >= last)
+        return self.empty >= _MOST_EMPTY or (last is not None and self.next_chunk >= last)
 
     def _submit(self, pool: Pool) -> None:
         """Keep workers busy, but produce no more chunks than are likely to be needed."""
@@ -318,7 +318,7 @@ class _Build:
             self.submitted += 1
 
     def _after_choice(self, gold: int) -> None:
-        self.barren = 0 if gold else self.barren + 1
+        self.empty = 0 if gold else self.empty + 1
 
     def _decide(self, pool: Pool) -> None:
         """Decide on every chunk whose turn it is, and have its rows written."""
@@ -429,7 +429,7 @@ class _Build:
         if self.quotas is not None:
             reached = self.config.scenarios and self.quotas.scenarios >= self.config.scenarios
             return "scenarios" if reached else "quotas"
-        return "scenarios" if self.barren < _MOST_BARREN else "no_new_trajectories"
+        return "scenarios" if self.empty < _MOST_EMPTY else "no_new_trajectories"
 
     def _check_error_rate(self, quarantined: int, scenarios: int) -> None:
         total = quarantined + scenarios

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from planarena.config import BuildConfig
 from planarena.errors import RunError, UserError
-from planarena.pipeline.execute import for_good
+from planarena.pipeline.execute import irreversible
 
 __all__ = ["LEDGER", "clear", "locked", "open_folder", "storage_error", "storage_fault"]
 
@@ -39,7 +39,7 @@ def storage_fault(number: int | None, text: str, root: Path) -> UserError:
         return UserError(
             "cannot be written", where=str(root), fix=f"give a folder that you may write to, {again}"
         )
-    return UserError(text, where=str(root), fix=f"mend it, {again}")
+    return UserError(text, where=str(root), fix=f"fix it, {again}")
 
 
 def open_folder(config: BuildConfig) -> Path:
@@ -82,7 +82,7 @@ def locked(root: Path) -> Iterator[None]:
 
 def clear(root: Path) -> None:
     """Remove what an earlier build left."""
-    for name in ("tables", "work", for_good.FOLDER):
+    for name in ("tables", "work", irreversible.FOLDER):
         shutil.rmtree(root / name, ignore_errors=True)
     for name in ("run.json", "README.md", "report.html", LEDGER, f"{LEDGER}-journal"):
         (root / name).unlink(missing_ok=True)

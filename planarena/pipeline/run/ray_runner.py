@@ -46,7 +46,7 @@ class RayPool(Pool):
         root: The run directory, on storage that every node sees.
         config: The build.
         keys: The phases' keys.
-        address: Of a running cluster; "" starts a head of our own on this machine.
+        address: Of a running cluster; "" starts a head for this build alone, on this machine.
 
     Raises:
         EnvironmentUnavailableError: Ray is not installed, or cannot be reached.

@@ -3,7 +3,7 @@
 A worker works in a folder of its own. What it makes (products and shards) it puts to the storage, under the path that
 it has in a run directory; what another made it fetches from there. The parent fetches the shards into the run directory
 and puts what stands beside them, so that the storage holds the whole run in the end. Nothing is trusted to be there:
-a product that is missing is made anew.
+a product that is missing is made again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gold trajectories whose calls cannot be undone: executed once, never proven, and never again.
 
 Before the first call a record is on disk, and after the last what each call gave. A build that is interrupted and
-goes on takes what stands there; a trajectory that was begun and not ended is given up, for nobody knows how far it came.
+goes on takes what stands there; a trajectory that was started and not ended is given up, for nobody knows how far it came.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from planarena.records.canonical import content_id
 from planarena.records.shards import write_durably
 from planarena.tasks.atoms import Call
 
-__all__ = ["FOLDER", "OnceOnly"]
+__all__ = ["FOLDER", "IrreversibleTasks"]
 
-# Below the run directory, and not under `work/`: what that holds can be made again, and this cannot.
+# Below the run directory, and not under `work/`: what that holds can be made again, and this cannot. The name, and
+# those in its records, are the first ones that were used: a run that goes on must find what it executed.
 FOLDER = "for_good"
 
 
 class _Record(msgspec.Struct, frozen=True):
     scenario_id: str
-    executed: tuple[ExecutedCall, ...] | None = None
+    attempts: tuple[ExecutedCall, ...] | None = None
 
 
-class OnceOnly(NamedTuple):
-    """Executes the gold trajectories of one scenario that change things for good.
+class IrreversibleTasks(NamedTuple):
+    """Executes the gold trajectories of one scenario that cannot be undone.
 
     Attributes:
         folder: Of the build's records.
@@ -82,10 +83,10 @@ class OnceOnly(NamedTuple):
             known = msgspec.json.decode(path.read_bytes(), type=_Record)
             if known.scenario_id != self.scenario_id:
                 return Discard(text, "duplicate", "executed_before", "in another scenario, and for good")
-            if known.executed is None:
-                detail = "the build was interrupted while it was executed: it is not begun again"
+            if known.attempts is None:
+                detail = "the build was interrupted while it was executed: it is not started again"
                 return Discard(text, "execution", "interrupted", detail)
-            return known.executed
+            return known.attempts
         if sum(1 for _ in self.folder.glob("*.json")) >= self.most:
             return Discard(text, "balance", "enough_for_good", f"{self.most} were executed already")
         write_durably(path, msgspec.json.encode(_Record(self.scenario_id)))

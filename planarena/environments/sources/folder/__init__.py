@@ -1,0 +1,1 @@
+"""Environment folders of users as sources: in the sandbox, or in process where they are trusted."""

@@ -10,14 +10,14 @@ from planarena.config import BuildConfig
 from planarena.environments import Seed, World, operations
 from planarena.environments.catalog import draw_unit, group_of, is_builtin, operations_of, unit_names
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
-from planarena.environments.sources import draw_tools, may_simulate, split_source, startable
+from planarena.environments.sources import Drawn, Opened, draw_tools, may_simulate, split_source, startable
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.records.canonical import content_id
 from planarena.tools import read_tool_list
 
-__all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for"]
+__all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for", "scenario_of"]
 
 
 class Scenario(NamedTuple):
@@ -118,9 +118,18 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
 def _draw_from_source(config: BuildConfig, domains: tuple[str, ...], number: int) -> Scenario:
     only = permitted(config, operations_of(domains[0])).keys() if config.contamination else None
     drawn = draw_unit(domains[0], config.seed, number, config.composition.tools, only)
-    world = cast(World, drawn.world)  # it has all that this package uses of a `World`
-    scenario_id = content_id(
-        "scenario", domains, drawn.tools, world.digest(), drawn.title, drawn.description, drawn.facts
-    )
-    seed = Seed({}, drawn.title, drawn.description, drawn.facts)
-    return Scenario(number, scenario_id, domains, drawn.tools, seed, world, drawn.offers)
+    return scenario_of(number, domains, drawn.tools, drawn, drawn.offers)
+
+
+def scenario_of(
+    number: int,
+    domains: tuple[str, ...],
+    tools: tuple[str, ...],
+    opened: Opened | Drawn,
+    offered: dict[str, tuple[Offer, ...]],
+) -> Scenario:
+    """Return the scenario of a world that a source opened."""
+    world = cast(World, opened.world)  # it has all that this package uses of a `World`
+    title, description, facts = opened.title, opened.description, world.facts
+    scenario_id = content_id("scenario", domains, tools, world.digest(), title, description, facts)
+    return Scenario(number, scenario_id, domains, tools, Seed({}, title, description, facts), world, offered)

@@ -140,18 +140,6 @@ class ScenarioRows:
         bindings = _bindings(task)
         groups = Counter(step.group for step in task.steps)
         task_id = content_id("task", scenario.scenario_id, canonical, bindings)
-        goal: dict[str, Any] = {
-            "final_state_hash": task.goal.final_state_hash,
-            "required_outputs": [
-                {
-                    "tool": output.tool,
-                    "values": [{"pointer": _pointer(path), "value": value} for path, value in output.values],
-                }
-                for output in task.goal.required_outputs
-            ],
-        }
-        if task.unproven:
-            goal["unproven"] = True
         query_id = content_id("query", task_id, said.turns, said.context)
         execution_ids = [self.executed(step, proven=not task.unproven) for step in task.steps]
         trajectory_id = content_id(
@@ -168,7 +156,7 @@ class ScenarioRows:
                 n_actions=len(task.steps),
                 n_parallel_groups=sum(size > 1 for size in groups.values()),
                 bindings=canonical_json(bindings),
-                goal=canonical_json(goal),
+                goal=canonical_json(_goal(task)),
                 stop_reason=scenario.stop_reason,
                 over_serialised=task.over_serialised,
                 category="call",
@@ -289,6 +277,18 @@ class ScenarioRows:
 
 def _longest_chain(task: Executed) -> int:
     return 1 + max(step.group for step in task.steps)
+
+
+def _goal(task: Executed) -> dict[str, Any]:
+    outputs = [
+        {
+            "tool": output.tool,
+            "values": [{"pointer": _pointer(path), "value": value} for path, value in output.values],
+        }
+        for output in task.goal.required_outputs
+    ]
+    goal = {"final_state_hash": task.goal.final_state_hash, "required_outputs": outputs}
+    return goal | ({"unproven": True} if task.unproven else {})
 
 
 def _bindings(task: Executed) -> list[dict[str, Any]]:

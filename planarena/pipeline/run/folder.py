@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from planarena.config import BuildConfig
 from planarena.errors import RunError, UserError
 from planarena.pipeline.execute import irreversible
 
-__all__ = ["LEDGER", "clear", "locked", "open_folder", "storage_error", "storage_fault"]
+__all__ = ["LEDGER", "clear", "faults_explained", "locked", "open_folder", "storage_error", "storage_fault"]
 
 LEDGER, LOCK = "ledger.sqlite", ".lock"
 
@@ -65,6 +66,28 @@ def open_folder(config: BuildConfig) -> Path:
     except OSError as error:
         raise storage_error(error, root) from error
     return root
+
+
+@contextmanager
+def faults_explained(root: Path) -> Iterator[None]:
+    """Turn faults of the disk and of the ledger into what they mean for a build.
+
+    Raises:
+        UserError: There was one.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, root) from error
+    except sqlite3.OperationalError as error:
+        number = errno.ENOSPC if "full" in str(error) else errno.EROFS if "readonly" in str(error) else None
+        raise storage_fault(number, f"the ledger: {error}", root) from error
+    except sqlite3.DatabaseError as error:
+        raise RunError(
+            f"the ledger is damaged: {error}",
+            where=str(root / LEDGER),
+            fix="put a copy of it back, or give --fresh to build again",
+        ) from error
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from planarena.errors import PlanArenaError
 from planarena.pipeline.products import PhaseKeys
 from planarena.pipeline.run.jobs import Job, Reply, Worker
 
-__all__ = ["MOST_DEATHS", "Pool"]
+__all__ = ["Pool"]
 
-MOST_DEATHS = 3
+_MOST_DEATHS = 3
 
 
 class Pool:
@@ -110,11 +110,15 @@ class Pool:
         connection.close()
         process.kill()
         code = process.wait()
+        self._died(job, f"exit code {code}")
+
+    def _died(self, job: Job, how: str) -> None:
+        """Have the job of a worker that died done by another, unless it killed too many."""
         key = (job.kind, job.chunk)
         self._deaths[key] = self._deaths.get(key, 0) + 1
-        if self._deaths[key] >= MOST_DEATHS:
+        if self._deaths[key] >= _MOST_DEATHS:
             raise PlanArenaError(
-                f"chunk {job.chunk} killed its worker {MOST_DEATHS} times (exit code {code}): "
+                f"chunk {job.chunk} killed its worker {_MOST_DEATHS} times ({how}): "
                 "most likely too little memory; lower --workers or chunk_scenarios and run the same command again"
             )
         self._queue.appendleft(job)

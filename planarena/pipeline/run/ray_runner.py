@@ -19,7 +19,7 @@ from planarena.config import BuildConfig
 from planarena.errors import EnvironmentUnavailableError, PlanArenaError
 from planarena.pipeline.products import PhaseKeys
 from planarena.pipeline.run.jobs import Job, Reply, Worker
-from planarena.pipeline.run.pool import MOST_DEATHS, Pool
+from planarena.pipeline.run.pool import Pool
 from planarena.pipeline.run.ray_head import RayHead, import_ray
 
 __all__ = ["RayPool"]
@@ -118,16 +118,6 @@ class RayPool(Pool):
             job = self._queue.popleft()
             self._actors[actor] = job
             self._calls[actor.answer.remote(job)] = actor
-
-    def _died(self, job: Job, said: str) -> None:
-        key = (job.kind, job.chunk)
-        self._deaths[key] = self._deaths.get(key, 0) + 1
-        if self._deaths[key] >= MOST_DEATHS:
-            raise PlanArenaError(
-                f"chunk {job.chunk} killed its worker {MOST_DEATHS} times ({said}): most likely too little memory; "
-                "lower --workers or chunk_scenarios and run the same command again"
-            )
-        self._queue.appendleft(job)
 
     def _check_head(self) -> None:
         if self._head is not None and not self._head.alive:

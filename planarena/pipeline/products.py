@@ -11,6 +11,7 @@ from planarena.episodes import ExecutedCall, Goal
 from planarena.generate.model_records import Written
 from planarena.records.shards import write_durably
 from planarena.records.tables import ToolRow
+from planarena.tasks.algebra import parse, predecessors
 from planarena.tasks.atoms import Atom
 
 __all__ = [
@@ -83,6 +84,13 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
     goal: Goal
     reported: tuple[int, ...]
     unproven: bool = False
+
+    @property
+    def before(self) -> list[int]:
+        """The predecessors of each step, as bit masks over the steps."""
+        return predecessors(
+            parse(self.expression), {str(step.atom): number for number, step in enumerate(self.steps)}
+        )
 
 
 class Discard(msgspec.Struct, frozen=True, array_like=True, tag="discard"):

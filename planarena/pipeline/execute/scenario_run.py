@@ -19,7 +19,14 @@ from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
 from planarena.proofs import Dependences, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
-from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
+from planarena.tasks.algebra import (
+    canonical,
+    from_order,
+    generations,
+    predecessors,
+    relabel,
+    render,
+)
 from planarena.tasks.atoms import Atom, Binding, Call, resolve
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 
@@ -249,7 +256,8 @@ class _ScenarioRun:
         if self.unverified.holds(map(self._tool_of, order)):
             once = self.irreversible.execute(self.world, program, self.outputs, text)
             return once if isinstance(once, Discard) else self._executed(member, rows, order, once)
-        proven = prove_task(self.world, program, _before_in(member.expression, order), self.outputs, text)
+        before = predecessors(member.expression, {number: step for step, number in enumerate(order)})
+        proven = prove_task(self.world, program, before, self.outputs, text)
         return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)
 
     def _executed(self, member: Member, rows: list[list[int]], order: list[int], proven: Proven) -> Executed:
@@ -353,13 +361,3 @@ def _joined(
     for semantic, sources in right.items():
         joined[semantic] = (*joined.get(semantic, ()), *sources)
     return joined
-
-
-def _before_in(expression: Expression, order: Sequence[int]) -> list[int]:
-    """Return the predecessors of an expression's leaves as bit masks over places in `order`."""
-    names, masks = order_of(expression)
-    place = {number: step for step, number in enumerate(order)}
-    before = [0] * len(order)
-    for name, mask in zip(names, masks, strict=True):
-        before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
-    return before

@@ -37,7 +37,6 @@ from planarena.pipeline.products import (
     PhaseKeys,
     ProductStore,
 )
-from planarena.tasks.algebra import order_of, parse
 
 __all__ = ["ModelPhase", "brief_of", "choices_of", "models_of", "with_plain_names"]
 
@@ -277,14 +276,9 @@ def brief_of(config: BuildConfig, scenario: ExecutedScenario, task: Executed, sa
     operations = {name: op for domain in scenario.domains for name, op in operations_of(domain).items()}
     wording = {name: words for domain in scenario.domains for name, words in wording_of(domain).items()}
     steps = steps_of(scenario, task, operations, wording)
-    names, masks = order_of(parse(task.expression))
-    place = {str(step.atom): number for number, step in enumerate(task.steps)}
-    before = [0] * len(names)
-    for name, mask in zip(names, masks, strict=True):
-        before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
     return TaskBrief(
         steps=steps,
-        before=before,
+        before=task.before,
         order_edges=task.order_edges,
         groups=[step.group for step in task.steps],
         tools={name: operations[name].tool for name in scenario.tools},

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from planarena.episodes.episode import Backend, Episode, Taken
+from planarena.episodes.episode import Backend, Episode, ExecutedCall, Taken
 from planarena.episodes.goal import Goal, RequiredOutput, reached, succeeded
-from planarena.episodes.sparing import SparingBackend, WithheldCallError
+from planarena.episodes.replay import ReplayBackend, WithheldCallError
 
 __all__ = [
     "Backend",
     "Episode",
+    "ExecutedCall",
     "Goal",
+    "ReplayBackend",
     "RequiredOutput",
-    "SparingBackend",
     "Taken",
     "WithheldCallError",
     "reached",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from functools import cached_property
+from typing import Any, Protocol
+
+import msgspec
 
 from planarena.environments.state import Footprint
-from planarena.environments.world import Outcome
+from planarena.environments.world import Outcome, Status
 from planarena.tasks.atoms import Call, fill
 
-__all__ = ["Backend", "Episode", "Taken"]
+__all__ = ["Backend", "Episode", "ExecutedCall", "Taken"]
 
 _UNBOUND = {"code": "unbound", "message": "A value that an earlier step should have produced is missing."}
 _UNBOUND_OUTCOME = Outcome("schema_error", None, _UNBOUND)
@@ -34,14 +37,42 @@ class Backend(Protocol):
         """Return the hash of the state."""
 
 
-class Taken(NamedTuple):
-    """A call that was made."""
+class ExecutedCall(msgspec.Struct, frozen=True, array_like=True, dict=True):
+    """A call that was made: the one record of it, from the world to the tables.
+
+    Attributes:
+        tool: Wire name.
+        arguments: All of them, bound values among them.
+        status: `ok`, or how it failed.
+        result: The JSON result, or None.
+        error: `{"code", "message"}`, or None.
+        state_before: Hash of the state before.
+        state_after: Hash of the state after.
+    """
 
     tool: str
     arguments: dict[str, Any]
-    outcome: Outcome
+    status: Status
+    result: Any
+    error: dict[str, str] | None
     state_before: str
     state_after: str
+
+    @classmethod
+    def of(
+        cls, tool: str, arguments: dict[str, Any], outcome: Outcome, state_before: str, state_after: str
+    ) -> ExecutedCall:
+        """Return the record of a call that gave an outcome."""
+        return cls(tool, arguments, outcome.status, outcome.result, outcome.error, state_before, state_after)
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What the call gave, without the call."""
+        return Outcome(self.status, self.result, self.error)
+
+
+# The name that it had before.
+Taken = ExecutedCall
 
 
 class Episode:
@@ -65,11 +96,11 @@ class Episode:
         self._program = program
         self.results: list[Any] = [None] * len(program)
 
-    def act(self, tool: str, arguments: dict[str, Any]) -> Taken:
+    def act(self, tool: str, arguments: dict[str, Any]) -> ExecutedCall:
         """Make a call and keep its before and after."""
         before = self.backend.digest()
         outcome = self.backend.call(tool, arguments)
-        return Taken(tool, arguments, outcome, before, self.backend.digest())
+        return ExecutedCall.of(tool, arguments, outcome, before, self.backend.digest())
 
     def attempt(self, tool: str, arguments: dict[str, Any], offered: Collection[str]) -> Outcome:
         """Make a call that a policy wrote; whatever it holds, it costs this episode alone.
@@ -101,16 +132,16 @@ class Episode:
         self.results[step] = outcome.result
         return outcome
 
-    def perform_fully(self, step: int) -> Taken:
+    def perform_fully(self, step: int) -> ExecutedCall:
         """Make a step of the program and keep its arguments, before and after."""
         call = self._program[step]
         arguments = fill(call, self.results)
         if arguments is None:
             digest = self.backend.digest()
-            return Taken(call.tool, {}, _UNBOUND_OUTCOME, digest, digest)
-        taken = self.act(call.tool, arguments)
-        self.results[step] = taken.outcome.result
-        return taken
+            return ExecutedCall.of(call.tool, {}, _UNBOUND_OUTCOME, digest, digest)
+        made = self.act(call.tool, arguments)
+        self.results[step] = made.result
+        return made
 
     def perform_all(self, steps: Sequence[int]) -> list[Outcome]:
         """Make several steps in the order given."""

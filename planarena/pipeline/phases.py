@@ -102,7 +102,7 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
         domain: {name: _interface_of(words) for name, words in found.items()}
         for domain, found in wording.items()
     }
-    # Of a source, what its tools are counts too: our own are covered by the code's digest.
+    # Of a source, what its tools are counts too: built-in ones are covered by the code's digest.
     given = {
         domain: [[op.tool.tool_id, op.tool.source_sha256] for op in operations_of(domain).values()]
         for domain in domains

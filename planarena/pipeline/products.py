@@ -7,10 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from planarena.episodes import Goal
+from planarena.episodes import ExecutedCall, Goal
 from planarena.generate.model_records import Written
 from planarena.records.shards import write_durably
 from planarena.records.tables import ToolRow
+from planarena.tasks.algebra import parse, predecessors
 from planarena.tasks.atoms import Atom
 
 __all__ = [
@@ -39,26 +40,26 @@ __all__ = [
 _T = TypeVar("_T")
 
 
-class Step(msgspec.Struct, frozen=True, array_like=True):
+class Step(ExecutedCall, frozen=True, array_like=True):
     """One executed step of a task, in unrolled order.
 
     Attributes:
         atom: Number of the atom within the scenario.
         group: Number of its generation.
-        arguments: The full arguments of the call.
         bound: (argument, source step, JSON pointer) of each data edge into it.
-        result: Its JSON result.
-        state_before: Hash of the state before.
-        state_after: Hash of the state after.
     """
 
     atom: int
     group: int
-    arguments: dict[str, Any]
     bound: tuple[tuple[str, int, str], ...]
-    result: Any
-    state_before: str
-    state_after: str
+
+    @classmethod
+    def at(cls, call: ExecutedCall, atom: int, group: int, bound: tuple[tuple[str, int, str], ...]) -> Step:
+        """Return an executed call as a step of a task."""
+        return cls(
+            call.tool, call.arguments, call.status, call.result, call.error,
+            call.state_before, call.state_after, atom, group, bound,
+        )  # fmt: skip
 
 
 class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
@@ -72,7 +73,7 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
         over_serialised: See `planarena.tasks.algebra.from_order`.
         goal: The goal.
         reported: The steps that a message asks for; its answer reports their outputs.
-        unproven: It was executed once, for good: see `planarena.pipeline.execute.for_good`.
+        unproven: It was executed once, as it is irreversible: see `planarena.pipeline.execute.irreversible`.
         turn_of: The user's message of each step.
     """
 
@@ -89,6 +90,13 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
     def asked_in(self, turn: int) -> list[int]:
         """Return the steps that a message asks for."""
         return [step for step in self.reported if self.turn_of[step] == turn]
+
+    @property
+    def before(self) -> list[int]:
+        """The predecessors of each step, as bit masks over the steps."""
+        return predecessors(
+            parse(self.expression), {str(step.atom): number for number, step in enumerate(self.steps)}
+        )
 
 
 class Discard(msgspec.Struct, frozen=True, array_like=True, tag="discard"):
@@ -173,7 +181,7 @@ class Assignment(msgspec.Struct, frozen=True):
     """Where a chunk takes its scenarios from.
 
     Attributes:
-        source: As on the command line; `builtin` stands for all of ours that the build names.
+        source: As on the command line; `builtin` stands for all built-in domains that the build names.
         first: The first group of operations, or the first scenario of a source that has no end.
         count: How many.
     """
@@ -204,16 +212,8 @@ class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
     assignment: Assignment | None = None
 
 
-class Attempt(msgspec.Struct, frozen=True, array_like=True):
-    """One executed call of a candidate or of a contrastive trajectory."""
-
-    tool: str
-    arguments: dict[str, Any]
-    status: str
-    result: Any
-    error: dict[str, str] | None
-    state_before: str
-    state_after: str
+# The name that it had before.
+Attempt = ExecutedCall
 
 
 class Candidate(msgspec.Struct, frozen=True, array_like=True):
@@ -236,7 +236,7 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
     outcome: str
     relevance: float
     mutation: str
-    attempt: Attempt | None
+    attempt: ExecutedCall | None
     beside: tuple[str, dict[str, Any]] | None = None
     scorer: str = ""
     model: str = ""
@@ -256,7 +256,7 @@ class Contrastive(msgspec.Struct, frozen=True, array_like=True):
 
     diverge_step: int
     mutation: str
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[ExecutedCall, ...]
     step_plans: tuple[str, ...]
     response: str
     call_id: str = ""

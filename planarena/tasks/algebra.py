@@ -26,6 +26,7 @@ __all__ = [
     "order_of",
     "parallel",
     "parse",
+    "predecessors",
     "relabel",
     "render",
     "serial",
@@ -129,6 +130,20 @@ def order_of(expression: Expression) -> tuple[list[Any], list[int]]:
 
     walk(expression, 0)
     return names, before
+
+
+def predecessors(expression: Expression, place: Mapping[Any, int]) -> list[int]:
+    """Return for each step the bit mask of the steps that must come before it.
+
+    Args:
+        expression: Says the partial order.
+        place: The step of each leaf.
+    """
+    names, masks = order_of(expression)
+    before = [0] * len(names)
+    for name, mask in zip(names, masks, strict=True):
+        before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
+    return before
 
 
 def generations(expression: Expression) -> list[list[Any]]:

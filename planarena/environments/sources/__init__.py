@@ -21,6 +21,7 @@ from planarena.environments.sources.source import (
     SourceOptions,
     Unit,
     draw_tools,
+    startable,
 )
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "may_simulate",
     "open_source",
     "split_source",
+    "startable",
     "take_paid_calls",
     "using",
 ]

@@ -7,7 +7,7 @@ domains, and gives all that the pipeline needs of a scenario.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from random import Random
@@ -29,6 +29,7 @@ __all__ = [
     "SourceOptions",
     "Unit",
     "draw_tools",
+    "startable",
 ]
 
 
@@ -216,7 +217,10 @@ class Source:
         salt = blake2b(repr((seed, unit.name, number)).encode(), digest_size=8).hexdigest()
         opened = unit.open(salt)
         available = {name: one for name, one in unit.operations.items() if only is None or name in only}
-        drawn = draw_tools(available, unit.offers, tools[0], tools[1], Random(int(salt, 16)))
+        rng, names = Random(int(salt, 16)), list(available)
+        rng.shuffle(names)
+        size = rng.randint(min(tools[0], len(names)), min(tools[1], len(names)))
+        drawn = draw_tools(names, available, unit.offers, size, rng)
         return Drawn(
             unit,
             salt,
@@ -230,24 +234,45 @@ class Source:
         )
 
 
+def startable(available: Mapping[str, Operation], offered: Mapping[str, Sequence[Offer]]) -> dict[str, int]:
+    """Return the tools that can be called on what others give, and after how many rounds of others at least.
+
+    Args:
+        available: The tools, by wire name.
+        offered: By tool, what its results offer for binding.
+    """
+    needs = {name: _hidden_needs(operation.tool) for name, operation in available.items()}
+    ranks: dict[str, int] = {}
+    known: set[str] = set()
+    rank = 0
+    while fresh := [name for name in needs if name not in ranks and known.issuperset(needs[name])]:
+        ranks.update(dict.fromkeys(fresh, rank))
+        known.update(entry.semantic for name in fresh for entry in offered.get(name, ()))
+        rank += 1
+    return ranks
+
+
 def draw_tools(
+    names: Iterable[str],
     available: Mapping[str, Operation],
     offered: Mapping[str, Sequence[Offer]],
-    fewest: int,
-    most: int,
+    size: int,
     rng: Random,
 ) -> tuple[str, ...]:
-    """Draw tools so that every need of a drawn tool has a producer among them, in the order of `available`.
+    """Take tools until there are enough, each with a producer of what it needs, and give them as `available` has them.
 
     A producer is drawn only where it can start without the tool that needs it: of two tools that need each
     other's results neither could ever be called. Where nothing gives what a tool needs, it is drawn as it is.
+
+    Args:
+        names: Which tools to take, in this order.
+        available: All that may be drawn, by wire name.
+        offered: By tool, what its results offer for binding.
+        size: How many; producers come on top.
+        rng: Chooses among producers.
     """
     gives = {name: {entry.semantic for entry in offered.get(name, ())} for name in available}
-    needs = {name: _hidden_needs(operation.tool) for name, operation in available.items()}
-    ranks = _ranks(needs, gives)
-    names = list(available)
-    rng.shuffle(names)
-    size = rng.randint(min(fewest, len(names)), min(most, len(names)))
+    ranks = startable(available, offered)
     drawn: set[str] = set()
     for name in names:
         if len(drawn) >= size:
@@ -258,8 +283,9 @@ def draw_tools(
             if tool in drawn:
                 continue
             drawn.add(tool)
-            for semantic in needs[tool]:
-                makers = [one for one in available if semantic in gives[one] and ranks[one] < ranks[tool]]
+            rank = ranks.get(tool, len(ranks))
+            for semantic in _hidden_needs(available[tool].tool):
+                makers = [one for one in ranks if ranks[one] < rank and semantic in gives[one]]
                 if makers and not any(maker in drawn for maker in makers):
                     queue.append(makers[rng.randrange(len(makers))])
     return tuple(name for name in available if name in drawn)
@@ -268,15 +294,3 @@ def draw_tools(
 def _hidden_needs(tool: Tool) -> tuple[str, ...]:
     schemas = (tool.parameters[name] for name in tool.required if isinstance(tool.parameters.get(name), dict))
     return tuple(dict.fromkeys(schema.get("x-semantic", "") for schema in schemas if schema.get("x-hidden")))
-
-
-def _ranks(needs: Mapping[str, Sequence[str]], gives: Mapping[str, set[str]]) -> dict[str, int]:
-    """Return for each tool how many rounds of others must come before it; the highest where none suffices."""
-    ranks: dict[str, int] = {}
-    known: set[str] = set()
-    rank = 0
-    while fresh := [name for name in needs if name not in ranks and known.issuperset(needs[name])]:
-        ranks.update(dict.fromkeys(fresh, rank))
-        known.update(*(gives[name] for name in fresh))
-        rank += 1
-    return {name: ranks.get(name, rank) for name in needs}

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import log
 from random import Random
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
 
 from planarena.config import BuildConfig
-from planarena.environments.contract import Seed
 from planarena.environments.sources import Unit, draw_tools, open_source
-from planarena.environments.world import World
 from planarena.pipeline.execute.decontamination import permitted
-from planarena.pipeline.execute.scenarios import Scenario, draw_scenario, rng_for
+from planarena.pipeline.execute.scenarios import Scenario, draw_scenario, rng_for, scenario_of
 from planarena.pipeline.products import Assignment
-from planarena.records.canonical import content_id
 
 __all__ = ["MOST_NUMBERS", "Draw", "draws_of", "has_more"]
 
@@ -48,11 +46,13 @@ def draws_of(config: BuildConfig, chunk: int, assignment: Assignment) -> Iterato
                 raise
             except Exception as error:
                 # A description that nobody foresaw costs its group one scenario in quarantine, not the build.
-                yield Draw(number, config, _Failing(error))
+                yield Draw(number, config, partial(_fail, error))
                 number += 1
                 continue
             for tools in sets:
-                yield _settled(config, number, _Drawing(config, assignment.source, unit, tools, number))
+                yield _settled(
+                    config, number, partial(_draw_with_tools, config, assignment.source, unit, tools, number)
+                )
                 number += 1
         return
     own = tuple(source for source in config.sources if source.partition(":")[0] == "builtin")
@@ -60,7 +60,7 @@ def draws_of(config: BuildConfig, chunk: int, assignment: Assignment) -> Iterato
         config, sources=own if assignment.source == "builtin" else (assignment.source,)
     )
     for place in range(assignment.first, assignment.first + assignment.count):
-        yield _settled(config, number, _Numbered(narrowed, place, number))
+        yield _settled(config, number, partial(_draw_in_place, narrowed, place, number))
         number += 1
 
 
@@ -87,53 +87,23 @@ def _settled(config: BuildConfig, number: int, draw: Callable[[], Scenario]) -> 
     return Draw(number, msgspec.structs.replace(config, composition=composition), draw)
 
 
-class _Failing:
-    """A scenario whose group of operations could not be opened."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error = error
-
-    def __call__(self) -> Scenario:
-        raise self.error
+def _fail(error: Exception) -> Scenario:
+    raise error
 
 
-class _Numbered:
-    """A scenario of our own domains, or of a source that is drawn from without end."""
-
-    def __init__(self, config: BuildConfig, place: int, number: int) -> None:
-        self.config, self.place, self.number = config, place, number
-
-    def __call__(self) -> Scenario:
-        return draw_scenario(self.config, self.place)._replace(number=self.number)
+def _draw_in_place(config: BuildConfig, place: int, number: int) -> Scenario:
+    """Draw from built-in domains, or from a source that has no end."""
+    return draw_scenario(config, place)._replace(number=number)
 
 
-class _Drawing:
-    """A scenario of a group of operations, with given tools."""
-
-    def __init__(
-        self, config: BuildConfig, source: str, unit: Unit, tools: tuple[str, ...], number: int
-    ) -> None:
-        self.config, self.source, self.unit, self.tools, self.number = config, source, unit, tools, number
-
-    def __call__(self) -> Scenario:
-        unit = self.unit
-        domains = (f"{self.source}#{unit.name}",)
-        salt = f"{rng_for(self.config.seed, 'salt', unit.name, self.tools).getrandbits(64):016x}"
-        opened = unit.open(salt)
-        world = cast(World, opened.world)  # it has all that a build uses of a `World`
-        scenario_id = content_id(
-            "scenario", domains, self.tools, world.digest(), opened.title, opened.description, world.facts
-        )
-        seed = Seed({}, opened.title, opened.description, world.facts)
-        return Scenario(
-            self.number,
-            scenario_id,
-            domains,
-            self.tools,
-            seed,
-            world,
-            {name: unit.offers[name] for name in unit.operations},
-        )
+def _draw_with_tools(
+    config: BuildConfig, source: str, unit: Unit, tools: tuple[str, ...], number: int
+) -> Scenario:
+    """Draw from a group of operations, with given tools."""
+    salt = f"{rng_for(config.seed, 'salt', unit.name, tools).getrandbits(64):016x}"
+    opened = unit.open(salt)
+    offered = {name: unit.offers[name] for name in unit.operations}
+    return scenario_of(number, (f"{source}#{unit.name}",), tools, opened, offered)
 
 
 def _tool_sets(config: BuildConfig, unit: Unit) -> Sequence[tuple[str, ...]]:
@@ -150,16 +120,6 @@ def _tool_sets(config: BuildConfig, unit: Unit) -> Sequence[tuple[str, ...]]:
         start = draw * len(names) // draws
         turned = {name: unit.operations[name] for name in names[start:] + names[:start]}
         size = rng.randint(fewest, most)
-        drawn = draw_tools(turned, unit.offers, size, size, _Unshuffled())
+        drawn = draw_tools(turned, turned, unit.offers, size, Random(0))
         found[tuple(name for name in unit.operations if name in drawn)] = None
     return tuple(found)
-
-
-class _Unshuffled(Random):
-    """Takes tools in the order given."""
-
-    def __init__(self) -> None:
-        super().__init__(0)
-
-    def shuffle(self, x: object) -> None:
-        """Leave the order as it is."""

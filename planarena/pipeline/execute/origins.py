@@ -50,7 +50,7 @@ def tool_row(tool: Tool) -> ToolRow:
 
 
 def origins_of(config: BuildConfig, scenarios: Iterable[ExecutedScenario]) -> dict[str, Origin]:
-    """Return the origins of a chunk's scenarios by their domain; our own domains are always open and left out."""
+    """Return the origins of a chunk's scenarios by their domain; built-in ones are always open and left out."""
     offered: dict[str, tuple[tuple[str, ...], dict[str, None]]] = {}
     for scenario in scenarios:
         if not all(map(is_builtin, scenario.domains)):

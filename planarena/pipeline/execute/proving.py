@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from planarena.environments import World
-from planarena.episodes import Episode, Goal, RequiredOutput, Taken
+from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput
 from planarena.pipeline.products import Discard
 from planarena.proofs import Order, find_reference_fault, find_superfluous, known_values, prove_orders
 from planarena.tasks.atoms import Call, resolve
@@ -40,14 +40,14 @@ class Proven(NamedTuple):
     """A task that passed every proof.
 
     Attributes:
-        taken: Its executions in the recorded order.
+        executed: Its calls in the recorded order.
         goal: Its goal.
         reported: The steps that a message asks for; its answer reports their outputs.
         turn_of: The message of each step.
-        unproven: It was executed once and nothing was proven: see `planarena.pipeline.execute.for_good`.
+        unproven: It was executed once and nothing was proven: see `planarena.pipeline.execute.irreversible`.
     """
 
-    taken: list[Taken]
+    executed: Sequence[ExecutedCall]
     goal: Goal
     reported: tuple[int, ...]
     turn_of: tuple[int, ...]
@@ -72,42 +72,38 @@ def prove_task(
     """
     start = world.mark()
     episode = Episode(world, program)
-    # What is recorded is executed anew; the proofs below compare it with other executions, which may be remembered.
+    # What is recorded is executed again; the proofs below compare it with other executions, which may be remembered.
     remembered = world.remember(False)
-    taken = [episode.perform_fully(step) for step in range(len(program))]
+    executed = [episode.perform_fully(step) for step in range(len(program))]
     world.remember(remembered)
     final = world.digest()
     world.rollback(start)
-    for step, one in enumerate(taken):
-        if one.outcome.error is not None:
-            return Discard(
-                text, "execution", one.outcome.error["code"], f"step {step}: {one.outcome.error['message']}"
-            )
-    fault = find_reference_fault(world, program, taken, lambda tool: _is_read(world, tool), telling.orders)
+    for step, one in enumerate(executed):
+        if one.error is not None:
+            return Discard(text, "execution", one.error["code"], f"step {step}: {one.error['message']}")
+    fault = find_reference_fault(world, program, executed, lambda tool: _is_read(world, tool), telling.orders)
     if fault is not None:
         return Discard(text, "reference", *fault)
-    values = {
-        step: told_values(telling.outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)
-    }
+    values = {step: told_values(telling.outputs[one.tool], one.result) for step, one in enumerate(executed)}
     told = arrange_told(world, program, values, telling)
     reported = [step for step in range(len(program)) if told.asked[step]]
     if any(values[step] is None for step in reported):
         return Discard(text, "execution", "missing_output", "a result lacks a value that the answer reports")
     episode.forget()
-    payloads = [one.outcome.payload for one in taken]
-    violation = prove_orders(episode, before, payloads, [one.state_after for one in taken])
+    payloads = [one.outcome.payload for one in executed]
+    violation = prove_orders(episode, before, payloads, [one.state_after for one in executed])
     if violation is not None:
         steps = " ".join(map(str, violation.order))
         stage = "determinism" if violation.kind == "determinism" else "parallel"
         return Discard(text, stage, "order_matters", f"in the order {steps}: {violation.detail}")
     known = known_values(program, world.facts)
-    results = [one.outcome.result for one in taken]
+    results = [one.result for one in executed]
     while True:
-        goal = Goal(final, tuple(required_outputs(world, taken, values, reported)))
+        goal = Goal(final, tuple(required_outputs(world, executed, values, reported)))
         episode.forget()
         superfluous = find_superfluous(episode, program, goal, known, results)
         if superfluous is None:
-            return Proven(taken, goal, tuple(sorted(reported)), told.turn_of)
+            return Proven(executed, goal, tuple(sorted(reported)), told.turn_of)
         # A look-up whose value is known from elsewhere too was asked for all the same: its answer is reported.
         tool = program[superfluous].tool
         if superfluous in reported or values[superfluous] is None or not _is_read(world, tool):
@@ -150,7 +146,7 @@ def told_values(paths: Iterable[Path], result: Any) -> tuple[tuple[Path, Any], .
 
 def required_outputs(
     world: World,
-    taken: Sequence[Taken],
+    executed: Sequence[ExecutedCall],
     values: Mapping[int, tuple[tuple[Path, Any], ...] | None],
     reported: Iterable[int],
 ) -> Iterable[RequiredOutput]:
@@ -161,5 +157,5 @@ def required_outputs(
     """
     for step in sorted(reported):
         shown = values[step]
-        if shown is not None and _is_read(world, taken[step].tool):
-            yield RequiredOutput(taken[step].tool, shown)
+        if shown is not None and _is_read(world, executed[step].tool):
+            yield RequiredOutput(executed[step].tool, shown)

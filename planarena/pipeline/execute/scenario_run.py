@@ -11,15 +11,22 @@ from planarena.environments.catalog import is_builtin, wording_of
 from planarena.environments.state import Footprint
 from planarena.environments.wording import names_in, parse_pointer
 from planarena.episodes import Episode
-from planarena.pipeline.execute.for_good import FOLDER, OnceOnly
+from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
 from planarena.pipeline.execute.proving import Proven, Telling, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
 from planarena.pipeline.execute.task_pools import TaskPools
-from planarena.pipeline.execute.untried import Untried
+from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
 from planarena.proofs import Dependences, Done, Order, Sense, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
-from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
+from planarena.tasks.algebra import (
+    canonical,
+    from_order,
+    generations,
+    predecessors,
+    relabel,
+    render,
+)
 from planarena.tasks.atoms import Atom, Binding, Call, fill, resolve
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 
@@ -69,8 +76,10 @@ class _ScenarioRun:
         self.edges: dict[tuple[str, str, str, str], list[int]] = {}
         self.discards: list[Discard] = []
         self.swaps: dict[Any, str | None] = {}
-        self.untried = Untried(self.world, scenario.offers)
-        self.once = OnceOnly(Path(config.out) / FOLDER, config.trajectories, scenario.scenario_id)
+        self.unverified = UnverifiedTools(self.world, scenario.offers)
+        self.irreversible = IrreversibleTasks(
+            Path(config.out) / FOLDER, config.trajectories, scenario.scenario_id
+        )
 
     def run(self) -> ExecutedScenario:
         """Do all of it."""
@@ -135,8 +144,8 @@ class _ScenarioRun:
         return len(self.atoms) - 1
 
     def _add_closed(self, atom: Atom, ground: list[Member]) -> None:
-        if self.untried.holds([atom.tool]):
-            ground.append(self.untried.ground(self._add_atom(atom, ""), atom.tool))
+        if self.unverified.holds([atom.tool]):
+            ground.append(self.unverified.ground(self._add_atom(atom, ""), atom.tool))
             return
         outcome = self.world.call(atom.tool, atom.arguments)
         footprint = self.world.footprint()
@@ -196,8 +205,8 @@ class _ScenarioRun:
             order += right.payload[0]
             bindings.update(right.bindings)
             level = max(left.level, right.level) + 1
-        if self.untried.holds(map(self._tool_of, order)):
-            return self.untried.join(candidate, order, bindings, level, self._tool_of, self._label)
+        if self.unverified.holds(map(self._tool_of, order)):
+            return self.unverified.join(candidate, order, bindings, level, self._tool_of, self._label)
         program = self._program(order, bindings)
         episode = Episode(self.world, program)
         footprints: list[Footprint] = []
@@ -288,10 +297,11 @@ class _ScenarioRun:
         identity = [self.atoms[number].atom_id for number in order], sorted(member.bindings.items())
         rng = rng_for(self.config.seed, "messages", self.scenario.scenario_id, identity)
         telling = Telling(self.outputs, self.orders, self._implied(order, member), groups, rng)
-        if self.untried.holds(map(self._tool_of, order)):
-            once = self.once.execute(self.world, program, telling, text)
+        if self.unverified.holds(map(self._tool_of, order)):
+            once = self.irreversible.execute(self.world, program, telling, text)
             return once if isinstance(once, Discard) else self._executed(member, rows, order, once)
-        proven = prove_task(self.world, program, _before_in(member.expression, order), telling, text)
+        before = predecessors(member.expression, {number: step for step, number in enumerate(order)})
+        proven = prove_task(self.world, program, before, telling, text)
         return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)
 
     def _implied(self, order: Sequence[int], member: Member) -> list[bool]:
@@ -308,7 +318,7 @@ class _ScenarioRun:
         place = {number: step for step, number in enumerate(order)}
         group = {number: row for row, numbers in enumerate(rows) for number in numbers}
         steps = []
-        for _step, (number, one) in enumerate(zip(order, proven.taken, strict=True)):
+        for number, one in zip(order, proven.executed, strict=True):
             bound = tuple(
                 (
                     argument,
@@ -317,17 +327,7 @@ class _ScenarioRun:
                 )
                 for argument, _ in self.atoms[number].needs
             )
-            steps.append(
-                Step(
-                    number,
-                    group[number],
-                    one.arguments,
-                    bound,
-                    one.outcome.result,
-                    one.state_before,
-                    one.state_after,
-                )
-            )
+            steps.append(Step.at(one, number, group[number], bound))
         old_order, (found, over_serialised) = member.payload
         edges = tuple(
             sorted(
@@ -416,13 +416,3 @@ def _joined(
     for semantic, sources in right.items():
         joined[semantic] = (*joined.get(semantic, ()), *sources)
     return joined
-
-
-def _before_in(expression: Expression, order: Sequence[int]) -> list[int]:
-    """Return the predecessors of an expression's leaves as bit masks over places in `order`."""
-    names, masks = order_of(expression)
-    place = {number: step for step, number in enumerate(order)}
-    before = [0] * len(order)
-    for name, mask in zip(names, masks, strict=True):
-        before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
-    return before

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from random import Random
 from typing import Any, NamedTuple, cast
 
 from planarena.config import BuildConfig
-from planarena.environments import Operation, Seed, World, operations
+from planarena.environments import Seed, World, operations
 from planarena.environments.catalog import draw_unit, group_of, is_builtin, operations_of, unit_names
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
-from planarena.environments.sources import may_simulate, split_source
+from planarena.environments.sources import Drawn, Opened, draw_tools, may_simulate, split_source, startable
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.records.canonical import content_id
-from planarena.tools import Tool, read_tool_list
+from planarena.tools import read_tool_list
 
-__all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for"]
+__all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for", "scenario_of"]
 
 
 class Scenario(NamedTuple):
@@ -40,7 +39,7 @@ def rng_for(seed: int, *key: Any) -> Random:
 
 
 def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the domains that sources name: our own in a fixed order, then units of other sources as `SOURCE#UNIT`.
+    """Return the domains that sources name: built-in ones in a fixed order, then units of other sources as `SOURCE#UNIT`.
 
     Raises:
         SourceError: An unknown source or domain.
@@ -66,55 +65,6 @@ def domains_of(sources: tuple[str, ...]) -> tuple[str, ...]:
             load_domain(name)
             wanted.add(name)
     return (*(name for name in DOMAINS if name in wanted), *units)
-
-
-def _draw_tools(
-    available: Mapping[str, Operation], offered: Mapping[str, Sequence[Offer]], size: int, rng: Random
-) -> set[str]:
-    """Draw tools so that every need of a drawn tool has a producer among them that can be reached without it."""
-    gives = {name: {entry.semantic for entry in entries} for name, entries in offered.items()}
-    needs = {name: _hidden_needs(operation.tool) for name, operation in available.items()}
-    ranks = _ranks(needs, gives)
-    names = [name for name in available if name in ranks]
-    rng.shuffle(names)
-    drawn: set[str] = set()
-    for name in names:
-        if len(drawn) >= size:
-            break
-        queue = [name]
-        while queue:
-            tool = queue.pop()
-            if tool in drawn:
-                continue
-            drawn.add(tool)
-            for semantic in needs[tool]:
-                # Only what ranks lower: of two tools that need each other's results neither could ever start.
-                makers = [one for one in ranks if ranks[one] < ranks[tool] and semantic in gives.get(one, ())]
-                if not any(maker in drawn for maker in makers):
-                    queue.append(makers[rng.randrange(len(makers))])
-    return drawn
-
-
-def _hidden_needs(tool: Tool) -> tuple[str, ...]:
-    schemas = (tool.parameters[name] for name in tool.required)
-    return tuple(dict.fromkeys(schema.get("x-semantic", "") for schema in schemas if schema.get("x-hidden")))
-
-
-def _ranks(needs: Mapping[str, Sequence[str]], gives: Mapping[str, set[str]]) -> dict[str, int]:
-    """Return for each tool how many others must come before it at least: 0 where it needs nothing hidden.
-
-    Tools whose needs nothing gives are left out.
-    """
-    ranks: dict[str, int] = {}
-    known: set[str] = set()
-    rank = 0
-    while True:
-        fresh = [name for name in needs if name not in ranks and known.issuperset(needs[name])]
-        if not fresh:
-            return ranks
-        ranks.update(dict.fromkeys(fresh, rank))
-        known.update(*(gives.get(name, ()) for name in fresh))
-        rank += 1
 
 
 def _draw_domains(config: BuildConfig, number: int) -> tuple[str, ...]:
@@ -151,7 +101,10 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
         size = -(
             -rng.randint(min(fewest, len(available)), min(most, len(available))) * 3 // (len(domains) + 2)
         )
-        drawn |= _draw_tools(available, offers(environment), size, rng)
+        usable = startable(available, offers(environment))
+        names = [name for name in available if name in usable]
+        rng.shuffle(names)
+        drawn.update(draw_tools(names, available, offers(environment), size, rng))
     tools = tuple(name for environment in environments for name in operations(environment) if name in drawn)
     world = World(environments, seeds)
     lead = seeds[0]
@@ -165,9 +118,18 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
 def _draw_from_source(config: BuildConfig, domains: tuple[str, ...], number: int) -> Scenario:
     only = permitted(config, operations_of(domains[0])).keys() if config.contamination else None
     drawn = draw_unit(domains[0], config.seed, number, config.composition.tools, only)
-    world = cast(World, drawn.world)  # it has all that this package uses of a `World`
-    scenario_id = content_id(
-        "scenario", domains, drawn.tools, world.digest(), drawn.title, drawn.description, drawn.facts
-    )
-    seed = Seed({}, drawn.title, drawn.description, drawn.facts)
-    return Scenario(number, scenario_id, domains, drawn.tools, seed, world, drawn.offers)
+    return scenario_of(number, domains, drawn.tools, drawn, drawn.offers)
+
+
+def scenario_of(
+    number: int,
+    domains: tuple[str, ...],
+    tools: tuple[str, ...],
+    opened: Opened | Drawn,
+    offered: dict[str, tuple[Offer, ...]],
+) -> Scenario:
+    """Return the scenario of a world that a source opened."""
+    world = cast(World, opened.world)  # it has all that this package uses of a `World`
+    title, description, facts = opened.title, opened.description, world.facts
+    scenario_id = content_id("scenario", domains, tools, world.digest(), title, description, facts)
+    return Scenario(number, scenario_id, domains, tools, Seed({}, title, description, facts), world, offered)

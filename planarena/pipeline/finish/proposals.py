@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from planarena.config import BuildConfig
-from planarena.environments import Outcome
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode, Taken, reached
 from planarena.generate.clauses import StepWords
@@ -95,9 +94,7 @@ class ScenarioProposals(ScenarioContrast):
             )
             return msgspec.structs.replace(said, written=msgspec.structs.replace(written, proposals=idle))
         program = self._program(task)
-        taken = [
-            self._taken(step.arguments, call, step) for step, call in zip(task.steps, program, strict=True)
-        ]
+        taken = task.steps
         proposals = list(written.proposals)
         points = self._choices(task, said, program, taken, proposals, written)
         wrong = list(said.contrast.trajectories) if said.contrast is not None else []
@@ -171,7 +168,7 @@ class ScenarioProposals(ScenarioContrast):
         """Answer a call of a tool that is not on offer as the world does, without asking it: others may exist there."""
         error = {"code": "unknown_tool", "message": f"There is no tool named {tool}."}
         state = self.world.digest()
-        return Taken(tool, arguments, Outcome("schema_error", None, error), state, state)
+        return Taken(tool, arguments, "schema_error", None, error, state, state)
 
     def _foresees(self, tool: str, arguments: dict[str, Any], point: DecisionPoint, known: Knowledge) -> bool:
         """Say whether a call has an id that only a later result shows."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from planarena.config import SplitConfig
 from planarena.environments.catalog import group_of
+from planarena.episodes import ExecutedCall
 from planarena.pipeline.finish.keys import masked_shape
-from planarena.pipeline.products import Attempt, Discard, Executed, ExecutedScenario, Language, Origin, Step
+from planarena.pipeline.products import Discard, Executed, ExecutedScenario, Language, Origin, Step
 from planarena.quality.splits import split_of
 from planarena.records.canonical import canonical_json, content_id
 from planarena.records.tables import (
@@ -139,20 +140,8 @@ class ScenarioRows:
         bindings = _bindings(task)
         groups = Counter(step.group for step in task.steps)
         task_id = content_id("task", scenario.scenario_id, canonical, bindings)
-        goal: dict[str, Any] = {
-            "final_state_hash": task.goal.final_state_hash,
-            "required_outputs": [
-                {
-                    "tool": output.tool,
-                    "values": [{"pointer": _pointer(path), "value": value} for path, value in output.values],
-                }
-                for output in task.goal.required_outputs
-            ],
-        }
-        if task.unproven:
-            goal["unproven"] = True
         query_id = content_id("query", task_id, said.turns, said.context)
-        execution_ids = [self._execution(step, proven=not task.unproven) for step in task.steps]
+        execution_ids = [self.executed(step, proven=not task.unproven) for step in task.steps]
         trajectory_id = content_id(
             "trajectory", task_id, query_id, "gold", execution_ids, said.plan, said.response
         )
@@ -167,7 +156,7 @@ class ScenarioRows:
                 n_actions=len(task.steps),
                 n_parallel_groups=sum(size > 1 for size in groups.values()),
                 bindings=canonical_json(bindings),
-                goal=canonical_json(goal),
+                goal=canonical_json(_goal(task)),
                 stop_reason=scenario.stop_reason,
                 over_serialised=task.over_serialised,
                 category="call",
@@ -219,12 +208,7 @@ class ScenarioRows:
         self._count(task, said, groups)
         return gold, execution_ids
 
-    def _execution(self, step: Step, *, proven: bool) -> str:
-        tool = self.scenario.atoms[step.atom].tool
-        attempt = Attempt(tool, step.arguments, "ok", step.result, None, step.state_before, step.state_after)
-        return self.executed(attempt, proven=proven)
-
-    def executed(self, attempt: Attempt, *, proven: bool) -> str:
+    def executed(self, attempt: ExecutedCall, *, proven: bool) -> str:
         """Write an execution, unless it was written before, and return its id."""
         tool = self.tools.get(attempt.tool)
         name = tool.tool_id if tool is not None else attempt.tool
@@ -239,7 +223,7 @@ class ScenarioRows:
             self.rows["executions"].append(
                 ExecutionRow(
                     execution_id=execution_id,
-                    status=attempt.status,  # type: ignore[arg-type]
+                    status=attempt.status,
                     result=canonical_json(attempt.result),
                     error=canonical_json(attempt.error),
                     state_before=attempt.state_before,
@@ -306,6 +290,18 @@ class ScenarioRows:
 
 def _longest_chain(task: Executed) -> int:
     return 1 + max(step.group for step in task.steps)
+
+
+def _goal(task: Executed) -> dict[str, Any]:
+    outputs = [
+        {
+            "tool": output.tool,
+            "values": [{"pointer": _pointer(path), "value": value} for path, value in output.values],
+        }
+        for output in task.goal.required_outputs
+    ]
+    goal = {"final_state_hash": task.goal.final_state_hash, "required_outputs": outputs}
+    return goal | ({"unproven": True} if task.unproven else {})
 
 
 def _bindings(task: Executed) -> list[dict[str, Any]]:

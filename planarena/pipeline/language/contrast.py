@@ -11,9 +11,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from planarena.config import ContrastConfig
-from planarena.environments import Outcome, World
+from planarena.environments import World
 from planarena.environments.wording import ToolWording, parse_pointer
-from planarena.episodes import Backend, Episode, SparingBackend, Taken, WithheldCallError, reached
+from planarena.episodes import Backend, Episode, ReplayBackend, Taken, WithheldCallError, reached
 from planarena.generate.clauses import StepWords
 from planarena.generate.mutations import MUTATIONS, Knowledge, Proposal, Scene, propose
 from planarena.generate.offline import write_failure, write_response, write_step_plan
@@ -84,9 +84,7 @@ class ScenarioContrast:
             rng: Decides among equals.
         """
         program = self._program(task)
-        taken = [
-            self._taken(step.arguments, call, step) for step, call in zip(task.steps, program, strict=True)
-        ]
+        taken = task.steps
         before = self._before(task)
         episode = Episode(self._backend(taken), program)
         known = Knowledge(self.scene, (call.literals for call in program))
@@ -104,7 +102,7 @@ class ScenarioContrast:
 
     def _backend(self, taken: Sequence[Taken]) -> Backend:
         """Return what executes the choices at the steps of a task."""
-        return SparingBackend(self.world, taken) if self.spares else self.world
+        return ReplayBackend(self.world, taken) if self.spares else self.world
 
     # -- the gold task -------------------------------------------------------------------------
 
@@ -120,11 +118,6 @@ class ScenarioContrast:
             )
             for step in task.steps
         ]
-
-    @staticmethod
-    def _taken(arguments: dict[str, Any], call: Call, step: Any) -> Taken:
-        outcome = Outcome("ok", step.result, None)
-        return Taken(call.tool, arguments, outcome, step.state_before, step.state_after)
 
     def _before(self, task: Executed) -> list[int]:
         names, masks = order_of(parse(task.expression))

@@ -37,13 +37,12 @@ from planarena.pipeline.products import (
     PhaseKeys,
     ProductStore,
 )
-from planarena.tasks.algebra import order_of, parse
 
 __all__ = ["ModelPhase", "brief_of", "choices_of", "models_of", "with_plain_names"]
 
 # A proposed trajectory may be so much longer than the longest task [ours].
 _SPARE_CALLS = 3
-# Failures without an answer: the same request may be made again. Answers are kept, only another sample asks anew.
+# Failures without an answer: the same request may be made again. Answers are kept, only another sample asks again.
 _NO_ANSWER = frozenset({"timeout", "dropped", "server_error", "rate_limited", "circuit_open"})
 _POLL = 0.5
 
@@ -189,7 +188,7 @@ class ModelPhase:
         self, chunk: int, kept: Collection[int], assignment: Assignment | None, again: bool
     ) -> ModelChunk:
         tasks: list[asyncio.Task[Written]] = []
-        # Chunks begin one after the other: the next is read when every task of this one has begun.
+        # Chunks start one after the other: the next is read when every task of this one has started.
         async with self._turn:
             self._check()
             executed, language, stored = await asyncio.to_thread(self._load, chunk, assignment)
@@ -273,18 +272,13 @@ def _failures(product: ModelChunk) -> Iterator[tuple[int, int, str, str, str, st
 
 
 def brief_of(config: BuildConfig, scenario: ExecutedScenario, task: Executed, said: Language) -> TaskBrief:
-    """Return what a model is told of a task."""
+    """Return what a model is given of a task."""
     operations = {name: op for domain in scenario.domains for name, op in operations_of(domain).items()}
     wording = {name: words for domain in scenario.domains for name, words in wording_of(domain).items()}
     steps = steps_of(scenario, task, operations, wording)
-    names, masks = order_of(parse(task.expression))
-    place = {str(step.atom): number for number, step in enumerate(task.steps)}
-    before = [0] * len(names)
-    for name, mask in zip(names, masks, strict=True):
-        before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
     return TaskBrief(
         steps=steps,
-        before=before,
+        before=task.before,
         order_edges=task.order_edges,
         groups=[step.group for step in task.steps],
         tools={name: operations[name].tool for name in scenario.tools},

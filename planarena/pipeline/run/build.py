@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planarena.config import BuildConfig
 from planarena.environments.catalog import operations_of
 from planarena.environments.sources import take_paid_calls
-from planarena.errors import Interrupted, PlanArenaError, RunError, UserError
+from planarena.errors import Interrupted, PlanArenaError, UserError
 from planarena.pipeline.execute.decontamination import marked, permitted
 from planarena.pipeline.execute.origins import tool_row
 from planarena.pipeline.execute.scenarios import domains_of
@@ -21,18 +19,19 @@ from planarena.pipeline.finish.balance import new_chooser
 from planarena.pipeline.phases import phase_keys
 from planarena.pipeline.products import PhaseKeys, ProductStore
 from planarena.pipeline.run.dry_run import check_domains
-from planarena.pipeline.run.folder import LEDGER, clear, locked, open_folder, storage_error, storage_fault
+from planarena.pipeline.run.folder import LEDGER, clear, faults_explained, locked, open_folder, storage_fault
 from planarena.pipeline.run.identity import check_identity
 from planarena.pipeline.run.jobs import (
     FinishReply,
     Job,
+    JobFailed,
     ProduceReply,
-    forget_work,
+    Reply,
     fragment_path,
 )
 from planarena.pipeline.run.ledger import FinishedChunk, Ledger
-from planarena.pipeline.run.outputs import write_outputs
-from planarena.pipeline.run.pool import JobFailed, Pool, Reply
+from planarena.pipeline.run.outputs import check_failures, write_outputs
+from planarena.pipeline.run.pool import Pool
 from planarena.pipeline.run.quotas import Quotas, find_lots
 from planarena.pipeline.run.shared_storage import storage_of, without_storage
 from planarena.quality import ItemKeys
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "build"]
 
 # Chunks without a single accepted trajectory after which a build ends: the sources are spent.
-_MOST_BARREN = 20
+_MOST_EMPTY = 20
 
 
 class Progress(NamedTuple):
@@ -76,7 +75,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         Interrupted: Ctrl-C; the same call goes on.
         PlanArenaError: More scenarios failed than `execution.max_error_rate` allows.
     """
-    storage_of(config)  # a URL that cannot be read is said before anything is done
+    storage_of(config)  # a URL that cannot be read is reported before anything is done
     quotas = None
     if config.quotas.enabled:
         lots, digest = find_lots(config)
@@ -86,10 +85,9 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         keys = phase_keys(config)
     root = open_folder(config)
     try:
-        with locked(root):
+        with faults_explained(root), locked(root):
             if config.execution.fresh:
                 clear(root)
-                forget_work(root)
             ledger = Ledger(root / LEDGER)
             try:
                 return _Build(config, keys, root, ledger, progress, quotas).run()
@@ -97,17 +95,6 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
                 ledger.close()
     except KeyboardInterrupt:
         raise Interrupted(f"stopped; run the same command again to go on ({root})") from None
-    except OSError as error:
-        raise storage_error(error, root) from error
-    except sqlite3.OperationalError as error:
-        number = errno.ENOSPC if "full" in str(error) else errno.EROFS if "readonly" in str(error) else None
-        raise storage_fault(number, f"the ledger: {error}", root) from error
-    except sqlite3.DatabaseError as error:
-        raise RunError(
-            f"the ledger is damaged: {error}",
-            where=str(root / LEDGER),
-            fix="put a copy of it back, or give --fresh to build anew",
-        ) from error
 
 
 class _Build:
@@ -126,13 +113,13 @@ class _Build:
         self.quotas = quotas
         self.progress = progress or (lambda _: None)
         self.chooser = new_chooser(config)
-        # What is executed for good is executed by one process, so that no two do it at once.
+        # What is irreversible is executed by one process, so that no two do it at once.
         self.workers = 1 if config.allowed.effects else config.execution.workers or os.cpu_count() or 1
         self.produced: dict[int, ProduceReply] = {}
         self.next_chunk = 0  # the next to be decided on
         self.submitted = 0  # the next to be produced
         self.finished = 0
-        self.barren = 0
+        self.empty = 0
         self.pending: dict[int, tuple[str, Job, ProduceReply]] = {}
         self.again: set[int] = set()
         self.ask_again: set[int] = set()
@@ -200,8 +187,7 @@ class _Build:
             tools = () if self.quotas is not None else ("tables/tools/00000.parquet",)
             self.storage.put(self.root, (*tools, "README.md", "report.html", "run.json"))
         self.ledger.put("complete", True)
-        self._check_error_rate(len(quarantined), counts["scenarios"])
-        self._check_failures(counts)
+        check_failures(self.root, counts, len(quarantined), self.config.execution.max_error_rate)
         return Run.open(self.root)
 
     def _open_pool(self) -> Pool:
@@ -256,7 +242,7 @@ class _Build:
         self.chooser = new_chooser(self.config)
         if self.quotas is not None:
             self.quotas = self.quotas.afresh()
-        self.barren = 0
+        self.empty = 0
         for earlier in range(chunk):
             done = self.ledger.finished(earlier)
             assert done is not None
@@ -297,7 +283,7 @@ class _Build:
         if self.quotas is not None:
             return self.quotas.spent
         last = self._last_chunk()
-        return self.barren >= _MOST_BARREN or (last is not None and self.next_chunk >= last)
+        return self.empty >= _MOST_EMPTY or (last is not None and self.next_chunk >= last)
 
     def _submit(self, pool: Pool) -> None:
         """Keep workers busy, but produce no more chunks than are likely to be needed."""
@@ -318,7 +304,7 @@ class _Build:
             self.submitted += 1
 
     def _after_choice(self, gold: int) -> None:
-        self.barren = 0 if gold else self.barren + 1
+        self.empty = 0 if gold else self.empty + 1
 
     def _decide(self, pool: Pool) -> None:
         """Decide on every chunk whose turn it is, and have its rows written."""
@@ -429,22 +415,4 @@ class _Build:
         if self.quotas is not None:
             reached = self.config.scenarios and self.quotas.scenarios >= self.config.scenarios
             return "scenarios" if reached else "quotas"
-        return "scenarios" if self.barren < _MOST_BARREN else "no_new_trajectories"
-
-    def _check_error_rate(self, quarantined: int, scenarios: int) -> None:
-        total = quarantined + scenarios
-        if total and quarantined / total > self.config.execution.max_error_rate:
-            raise PlanArenaError(
-                f"{quarantined} of {total} scenarios failed (see `planarena inspect {self.root} --discarded quarantine`); "
-                "--retry-failed tries them again"
-            )
-
-    def _check_failures(self, counts: Counter[str]) -> None:
-        kinds = {name.partition(":")[2]: n for name, n in counts.items() if name.startswith("llm_failures:")}
-        failed = sum(kinds.values())
-        if failed > self.config.execution.max_error_rate * counts["llm_requests"]:
-            listed = ", ".join(f"{name} {n}" for name, n in sorted(kinds.items(), key=lambda one: -one[1]))
-            raise PlanArenaError(
-                f"{failed} of {counts['llm_requests']} requests to models gave nothing of use ({listed}); the run is complete, "
-                f"with offline words in their place (see `planarena inspect {self.root} --discarded models`); --retry-failed asks again"
-            )
+        return "scenarios" if self.empty < _MOST_EMPTY else "no_new_trajectories"

@@ -6,15 +6,16 @@ import errno
 import fcntl
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from planarena.config import BuildConfig
 from planarena.errors import RunError, UserError
-from planarena.pipeline.execute import for_good
+from planarena.pipeline.execute import irreversible
 
-__all__ = ["LEDGER", "clear", "locked", "open_folder", "storage_error", "storage_fault"]
+__all__ = ["LEDGER", "clear", "faults_explained", "locked", "open_folder", "storage_error", "storage_fault"]
 
 LEDGER, LOCK = "ledger.sqlite", ".lock"
 
@@ -39,7 +40,7 @@ def storage_fault(number: int | None, text: str, root: Path) -> UserError:
         return UserError(
             "cannot be written", where=str(root), fix=f"give a folder that you may write to, {again}"
         )
-    return UserError(text, where=str(root), fix=f"mend it, {again}")
+    return UserError(text, where=str(root), fix=f"fix it, {again}")
 
 
 def open_folder(config: BuildConfig) -> Path:
@@ -68,6 +69,28 @@ def open_folder(config: BuildConfig) -> Path:
 
 
 @contextmanager
+def faults_explained(root: Path) -> Iterator[None]:
+    """Turn faults of the disk and of the ledger into what they mean for a build.
+
+    Raises:
+        UserError: There was one.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(error, root) from error
+    except sqlite3.OperationalError as error:
+        number = errno.ENOSPC if "full" in str(error) else errno.EROFS if "readonly" in str(error) else None
+        raise storage_fault(number, f"the ledger: {error}", root) from error
+    except sqlite3.DatabaseError as error:
+        raise RunError(
+            f"the ledger is damaged: {error}",
+            where=str(root / LEDGER),
+            fix="put a copy of it back, or give --fresh to build again",
+        ) from error
+
+
+@contextmanager
 def locked(root: Path) -> Iterator[None]:
     """Keep other builds out of the folder; the lock goes with the process, however it ends."""
     with (root / LOCK).open("wb") as handle:
@@ -82,7 +105,7 @@ def locked(root: Path) -> Iterator[None]:
 
 def clear(root: Path) -> None:
     """Remove what an earlier build left."""
-    for name in ("tables", "work", for_good.FOLDER):
+    for name in ("tables", "work", irreversible.FOLDER):
         shutil.rmtree(root / name, ignore_errors=True)
     for name in ("run.json", "README.md", "report.html", LEDGER, f"{LEDGER}-journal"):
         (root / name).unlink(missing_ok=True)

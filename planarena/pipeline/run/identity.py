@@ -36,7 +36,7 @@ def check_identity(ledger: Ledger, config: BuildConfig, root: Path) -> None:
         raise RunError(
             f"was written in format version {stored['format_version']}, this planarena writes {FORMAT_VERSION}",
             where=str(root),
-            fix="give another --out, or --fresh to build it anew",
+            fix="give another --out, or --fresh to build it again",
         )
     differing = _differences(stored["config"], _plain(mine["config"]))
     if differing:

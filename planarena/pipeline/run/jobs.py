@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import shutil
+import tempfile
 import time
+import traceback
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments.sources import close_descriptions, keep_conversions, take_paid_calls
+from planarena.errors import UserError
 from planarena.pipeline.execute.chunk import execute_chunk
 from planarena.pipeline.finish.keys import chunk_keys
 from planarena.pipeline.finish.proposals import with_models
@@ -27,6 +30,8 @@ from planarena.pipeline.products import (
     PhaseKeys,
     ProductStore,
 )
+from planarena.pipeline.run.memory import trim_memory
+from planarena.pipeline.run.shared_storage import SharedStorage, storage_of
 from planarena.quality import ItemKeys
 from planarena.records.run import Run
 from planarena.records.shards import ShardInfo, write_shard
@@ -37,9 +42,10 @@ __all__ = [
     "EmbedReply",
     "FinishReply",
     "Job",
+    "JobFailed",
     "ProduceReply",
-    "do_job",
-    "forget_work",
+    "Reply",
+    "Worker",
     "fragment_path",
 ]
 
@@ -90,6 +96,18 @@ class EmbedReply(msgspec.Struct, frozen=True):
     """The fragment is there."""
 
 
+class JobFailed(msgspec.Struct, frozen=True):
+    """A job that raised: the class's name, its errno if any, the trace, and a user's error as what, where and fix."""
+
+    error: str
+    errno: int | None
+    detail: str
+    told: tuple[str, str, str] | None = None
+
+
+Reply = ProduceReply | FinishReply | EmbedReply | JobFailed
+
+
 def fragment_path(root: Path, chunk: int, key: str) -> Path:
     """Return where the fragment of a chunk for the report stands.
 
@@ -101,19 +119,74 @@ def fragment_path(root: Path, chunk: int, key: str) -> Path:
     return root / f"work/report-{source_digest('report')[:12]}" / f"{chunk:05d}-{key[:16]}.bin"
 
 
-def do_job(
-    root: Path, config: BuildConfig, keys: PhaseKeys, job: Job
-) -> ProduceReply | FinishReply | EmbedReply:
-    """Do a job.
+class Worker:
+    """Does the jobs of one build in this process, and keeps the last products open between them.
 
-    Raises:
-        OSError: No space, no permission.
+    Args:
+        root: The run directory.
+        config: The build.
+        keys: The phases' keys.
     """
-    allow_for(config)
-    keep_conversions(root / "work" / f"descriptions-{source_digest('tools')[:12]}")
-    cpu, wall = time.process_time(), time.perf_counter()
-    if job.kind == "produce":
-        executed, language, n_executed = _produce(root, config, keys, job)
+
+    def __init__(self, root: Path, config: BuildConfig, keys: PhaseKeys) -> None:
+        self._config, self._keys = config, keys
+        self._storage = storage_of(config)
+        # With shared storage it works in a folder of its own, which nobody else sees.
+        self._root = root if self._storage is None else Path(tempfile.mkdtemp(prefix="planarena-"))
+        self._store = ProductStore(self._root, keys)
+        # `finish` usually follows `produce` in the same worker.
+        self._last: dict[int, tuple[ExecutedChunk, LanguageChunk]] = {}
+        self._trim_due = 0.0
+
+    def answer(self, job: Job) -> Reply:
+        """Do a job; a failure is an answer too."""
+        try:
+            return self._do(job) if self._storage is None else self._do_shared(job, self._storage)
+        except Exception as error:
+            told = (error.what, error.where, error.fix) if isinstance(error, UserError) else None
+            return JobFailed(
+                type(error).__name__, getattr(error, "errno", None), traceback.format_exc(), told
+            )
+        finally:
+            self._trim_due = trim_memory(self._trim_due)
+
+    def close(self) -> None:
+        """Remove the folder of its own, if it has one."""
+        if self._storage is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+
+    def _do_shared(self, job: Job, storage: SharedStorage) -> Reply:
+        """Do a job with the storage in between: fetch what others made, put what it makes."""
+        phases = ("execute", "language", *(("models",) if self._keys.models and job.kind == "finish" else ()))
+        products = [str(self._store.path(phase, job.chunk).relative_to(self._root)) for phase in phases]
+        if not job.again:
+            storage.fetch(self._root, products)
+        reply = self._do(job)
+        if isinstance(reply, ProduceReply):
+            storage.put(self._root, products)
+        elif isinstance(reply, FinishReply):
+            shards = [shard.path for shard in reply.shards]
+            storage.put(self._root, shards)
+            # What is there need not lie here too.
+            for name in (*products, *shards):
+                (self._root / name).unlink(missing_ok=True)
+        return reply
+
+    def _do(self, job: Job) -> ProduceReply | FinishReply | EmbedReply:
+        allow_for(self._config)
+        keep_conversions(self._root / "work" / f"descriptions-{source_digest('tools')[:12]}")
+        if job.kind == "produce":
+            return self._produce(job)
+        if job.kind == "finish":
+            return self._finish(job)
+        shard = self._root / f"tables/trajectories/{job.chunk:05d}.parquet"
+        fragment = fragment_path(self._root, job.chunk, job.key)
+        prepare_fragment(Run(self._root), shard, fragment, _tools_of(self._root))
+        return EmbedReply()
+
+    def _produce(self, job: Job) -> ProduceReply:
+        cpu, wall = time.process_time(), time.perf_counter()
+        executed, language, n_executed = self._products(job)
         if job.assignment is not None:
             # The next chunk is of another source, and nothing else of this one needs it open.
             close_descriptions()
@@ -121,29 +194,51 @@ def do_job(
             (entry.number, entry.phase, entry.error, entry.detail) for entry in executed.quarantine
         )
         return ProduceReply(
-            chunk_keys(executed, language, quotas=config.quotas.enabled),
+            chunk_keys(executed, language, quotas=self._config.quotas.enabled),
             quarantine,
             n_executed,
             time.process_time() - cpu,
             time.perf_counter() - wall,
             tuple(record.row() for record in take_paid_calls()),
         )
-    if job.kind == "embed":
-        run = Run(root)
-        shard = root / f"tables/trajectories/{job.chunk:05d}.parquet"
-        prepare_fragment(run, shard, fragment_path(root, job.chunk, job.key), _tools_of(root))
-        return EmbedReply()
-    executed, language, _ = _produce(root, config, keys, job)
-    if keys.models:
-        models = ProductStore(root, keys).load("models", job.chunk, ModelChunk)
-        if models is None:
-            raise FileNotFoundError(
-                errno.ENOENT, f"what models gave for chunk {job.chunk} is gone", str(root)
-            )
-        language = with_models(config, executed, language, models)
-    rows, counts = rows_of_chunk(config, executed, language, job.decisions, job.new_tools)
-    shards = tuple(write_shard(root, table, f"{job.chunk:05d}", found) for table, found in rows.items())
-    return FinishReply(shards, counts, time.process_time() - cpu, time.perf_counter() - wall)
+
+    def _finish(self, job: Job) -> FinishReply:
+        cpu, wall = time.process_time(), time.perf_counter()
+        executed, language, _ = self._products(job)
+        if self._keys.models:
+            models = self._store.load("models", job.chunk, ModelChunk)
+            if models is None:
+                gone = f"what models gave for chunk {job.chunk} is gone"
+                raise FileNotFoundError(errno.ENOENT, gone, str(self._root))
+            language = with_models(self._config, executed, language, models)
+        rows, counts = rows_of_chunk(self._config, executed, language, job.decisions, job.new_tools)
+        shards = tuple(
+            write_shard(self._root, table, f"{job.chunk:05d}", found) for table, found in rows.items()
+        )
+        return FinishReply(shards, counts, time.process_time() - cpu, time.perf_counter() - wall)
+
+    def _products(self, job: Job) -> tuple[ExecutedChunk, LanguageChunk, int]:
+        """Return the products of a chunk, made or read, and how many scenarios were executed for them."""
+        chunk, store = job.chunk, self._store
+        if chunk in self._last and not job.again:
+            return *self._last[chunk], 0
+        if job.again:
+            store.path("execute", chunk).unlink(missing_ok=True)
+            store.path("language", chunk).unlink(missing_ok=True)
+        executed_now = 0
+        executed = store.load("execute", chunk, ExecutedChunk)
+        language = store.load("language", chunk, LanguageChunk)
+        if executed is None or executed.assignment != job.assignment:
+            executed = execute_chunk(self._config, chunk, self._config.scenarios or None, job.assignment)
+            store.save("execute", chunk, executed)
+            executed_now, language = len(executed.scenarios) + len(executed.quarantine), None
+        if language is None:
+            language = describe_chunk(self._config, executed)
+            store.save("language", chunk, language)
+        while len(self._last) >= 2:
+            self._last.pop(next(iter(self._last)))
+        self._last[chunk] = executed, language
+        return executed, language, executed_now
 
 
 def _tools_of(root: Path) -> dict[str, ToolRecord]:
@@ -158,39 +253,3 @@ def _tools_of(root: Path) -> dict[str, ToolRecord]:
 def _read_tools_once(root: Path, folder: tuple[int, int]) -> dict[str, ToolRecord]:
     del folder  # only tells one set of files from another
     return read_tools(Run(root))
-
-
-# The products of the chunk done last: `finish` usually follows `produce` in the same worker.
-_LAST: dict[str, tuple[ExecutedChunk, LanguageChunk]] = {}
-
-
-def _produce(
-    root: Path, config: BuildConfig, keys: PhaseKeys, job: Job
-) -> tuple[ExecutedChunk, LanguageChunk, int]:
-    name = f"{root}:{keys.language}:{job.chunk}"
-    if name in _LAST and not job.again:
-        return *_LAST[name], 0
-    store = ProductStore(root, keys)
-    if job.again:
-        store.path("execute", job.chunk).unlink(missing_ok=True)
-        store.path("language", job.chunk).unlink(missing_ok=True)
-    executed_now = 0
-    executed = store.load("execute", job.chunk, ExecutedChunk)
-    language = store.load("language", job.chunk, LanguageChunk)
-    if executed is None or executed.assignment != job.assignment:
-        executed = execute_chunk(config, job.chunk, config.scenarios or None, job.assignment)
-        store.save("execute", job.chunk, executed)
-        executed_now, language = len(executed.scenarios) + len(executed.quarantine), None
-    if language is None:
-        language = describe_chunk(config, executed)
-        store.save("language", job.chunk, language)
-    while len(_LAST) >= 2:
-        _LAST.pop(next(iter(_LAST)))
-    _LAST[name] = executed, language
-    return executed, language, executed_now
-
-
-def forget_work(root: Path) -> None:
-    """Remove the stored products of all phases."""
-    _LAST.clear()
-    shutil.rmtree(root / "work", ignore_errors=True)

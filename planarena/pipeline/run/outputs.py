@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from planarena.config import BuildConfig
+from planarena.errors import PlanArenaError
 from planarena.export.card import render_card
 from planarena.pipeline.execute.decontamination import guard_of
 from planarena.records.run import Run
@@ -18,7 +19,7 @@ from planarena.records.tables import FORMAT_VERSION
 from planarena.report.build_report import write_report
 from planarena.version import __version__
 
-__all__ = ["write_outputs"]
+__all__ = ["check_failures", "write_outputs"]
 
 
 def write_outputs(
@@ -65,6 +66,34 @@ def write_outputs(
     run = Run(root)
     _write_if_new(root / "README.md", render_card(run).encode())
     write_report(run, root / "report.html", prepared=prepared)
+
+
+def check_failures(root: Path, counts: Mapping[str, int], quarantined: int, most: float) -> None:
+    """See that no more failed than a build may lose.
+
+    Args:
+        root: The run directory.
+        counts: Of the run.
+        quarantined: Scenarios that failed.
+        most: The largest share of scenarios, and of requests to models.
+
+    Raises:
+        PlanArenaError: More did.
+    """
+    total = quarantined + counts["scenarios"]
+    if total and quarantined / total > most:
+        raise PlanArenaError(
+            f"{quarantined} of {total} scenarios failed (see `planarena inspect {root} --discarded quarantine`); "
+            "--retry-failed tries them again"
+        )
+    kinds = {name.partition(":")[2]: n for name, n in counts.items() if name.startswith("llm_failures:")}
+    failed = sum(kinds.values())
+    if failed > most * counts["llm_requests"]:
+        listed = ", ".join(f"{name} {n}" for name, n in sorted(kinds.items(), key=lambda one: -one[1]))
+        raise PlanArenaError(
+            f"{failed} of {counts['llm_requests']} requests to models gave nothing of use ({listed}); the run is complete, "
+            f"with offline words in their place (see `planarena inspect {root} --discarded models`); --retry-failed asks again"
+        )
 
 
 def _grouped(counts: dict[str, Any]) -> dict[str, Any]:

@@ -5,51 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import traceback
 from collections import deque
 from collections.abc import Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-import msgspec
-
 from planarena.config import BuildConfig
-from planarena.errors import PlanArenaError, UserError
+from planarena.errors import PlanArenaError
 from planarena.pipeline.products import PhaseKeys
-from planarena.pipeline.run.free_memory import give_back
-from planarena.pipeline.run.jobs import EmbedReply, FinishReply, Job, ProduceReply, do_job
-from planarena.pipeline.run.shared_storage import do_shared_job, forget_scratch, storage_of
+from planarena.pipeline.run.jobs import Job, Reply, Worker
 
-__all__ = ["MOST_DEATHS", "JobFailed", "Pool", "Reply", "answer"]
+__all__ = ["Pool"]
 
-MOST_DEATHS = 3
-
-
-class JobFailed(msgspec.Struct, frozen=True):
-    """A job that raised: the class's name, its errno if any, the trace, and a user's error as what, where and fix."""
-
-    error: str
-    errno: int | None
-    detail: str
-    told: tuple[str, str, str] | None = None
-
-
-Reply = ProduceReply | FinishReply | EmbedReply | JobFailed
-
-
-def answer(root: Path, config: BuildConfig, keys: PhaseKeys, job: Job) -> Reply:
-    """Do a job; a failure is an answer too."""
-    try:
-        storage = storage_of(config)
-        if storage is not None:
-            return do_shared_job(storage, config, keys, job)
-        return do_job(root, config, keys, job)
-    except Exception as error:
-        told = (error.what, error.where, error.fix) if isinstance(error, UserError) else None
-        return JobFailed(type(error).__name__, getattr(error, "errno", None), traceback.format_exc(), told)
-    finally:
-        give_back()
+_MOST_DEATHS = 3
 
 
 class Pool:
@@ -65,6 +34,7 @@ class Pool:
     def __init__(self, workers: int, root: Path, config: BuildConfig, keys: PhaseKeys) -> None:
         self._size = workers
         self._arguments = (root, config, keys)
+        self._own: Worker | None = None
         self._queue: deque[Job] = deque()
         self._deaths: dict[tuple[str, int], int] = {}
         self._processes: dict[Connection, subprocess.Popen[bytes]] = {}
@@ -94,7 +64,8 @@ class Pool:
         while self._queue or self._busy:
             if self._size == 1:
                 job = self._queue.popleft()
-                yield job, answer(*self._arguments, job)
+                self._own = self._own or Worker(*self._arguments)
+                yield job, self._own.answer(job)
                 continue
             self._feed()
             for connection in wait(list(self._busy)):
@@ -139,11 +110,15 @@ class Pool:
         connection.close()
         process.kill()
         code = process.wait()
+        self._died(job, f"exit code {code}")
+
+    def _died(self, job: Job, how: str) -> None:
+        """Have the job of a worker that died done by another, unless it killed too many."""
         key = (job.kind, job.chunk)
         self._deaths[key] = self._deaths.get(key, 0) + 1
-        if self._deaths[key] >= MOST_DEATHS:
+        if self._deaths[key] >= _MOST_DEATHS:
             raise PlanArenaError(
-                f"chunk {job.chunk} killed its worker {MOST_DEATHS} times (exit code {code}): "
+                f"chunk {job.chunk} killed its worker {_MOST_DEATHS} times ({how}): "
                 "most likely too little memory; lower --workers or chunk_scenarios and run the same command again"
             )
         self._queue.appendleft(job)
@@ -167,4 +142,5 @@ class Pool:
             connection.close()
         self._processes.clear()
         self._busy.clear()
-        forget_scratch()
+        if self._own is not None:
+            self._own.close()

@@ -1,6 +1,6 @@
 """The balanced draw: which chunk takes its scenarios from which source, so that no vendor of tools dominates.
 
-Sources fall into lots (an API description, our own domains, the servers of a configuration), and every lot has a
+Sources fall into lots (an API description, the built-in domains, the servers of a configuration), and every lot has a
 vendor. Chunks are handed out in rounds: in the first each vendor gives one block, in later ones more, as long as
 its scenarios stay below its share of all that were kept in the rounds before. A round is planned when the one before
 is decided, in chunk order, so the plan depends on the configuration and the sources alone.

@@ -1,4 +1,4 @@
-"""A Ray head of our own for one command: loopback, no dashboard, its own ports and folder, gone with its parent."""
+"""A Ray head for one command alone: loopback, no dashboard, its own ports and folder, gone with its parent."""
 
 from __future__ import annotations
 
@@ -176,11 +176,11 @@ def _shows_tokens() -> bool:
 def import_ray(head: RayHead | None) -> Any:
     """Import Ray.
 
-    With a head of our own it gets that head's token, and is kept from replacing 127.0.0.1 by an address that others
+    With such a head it gets that head's token, and is kept from replacing 127.0.0.1 by an address that others
     can reach; it may have been imported, and have read other variables, before.
 
     Args:
-        head: Of our own; None for a cluster of others.
+        head: For this command alone; None for a cluster that runs already.
     """
     if head is not None:
         os.environ.update(head.credentials, RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0")

@@ -18,8 +18,8 @@ from typing import Any
 from planarena.config import BuildConfig
 from planarena.errors import EnvironmentUnavailableError, PlanArenaError
 from planarena.pipeline.products import PhaseKeys
-from planarena.pipeline.run.jobs import Job
-from planarena.pipeline.run.pool import MOST_DEATHS, Pool, Reply, answer
+from planarena.pipeline.run.jobs import Job, Reply, Worker
+from planarena.pipeline.run.pool import Pool
 from planarena.pipeline.run.ray_head import RayHead, import_ray
 
 __all__ = ["RayPool"]
@@ -30,15 +30,8 @@ _LOOK_SECONDS = 2.0
 _OBJECT_STORE = 100 << 20
 
 
-class _ChunkWorker:
+class _ChunkWorker(Worker):
     """What an actor is: a process that keeps sources, worlds and the last products open between chunks."""
-
-    def __init__(self, root: str, config: BuildConfig, keys: PhaseKeys) -> None:
-        self._arguments = (Path(root), config, keys)
-
-    def do(self, job: Job) -> Reply:
-        """Do a job; a failure is an answer too."""
-        return answer(*self._arguments, job)
 
     def process(self) -> int:
         """Return the number of the process."""
@@ -53,7 +46,7 @@ class RayPool(Pool):
         root: The run directory, on storage that every node sees.
         config: The build.
         keys: The phases' keys.
-        address: Of a running cluster; "" starts a head of our own on this machine.
+        address: Of a running cluster; "" starts a head for this build alone, on this machine.
 
     Raises:
         EnvironmentUnavailableError: Ray is not installed, or cannot be reached.
@@ -121,21 +114,10 @@ class RayPool(Pool):
         while self._queue and len(self._calls) < self._size:
             actor = next((one for one, job in self._actors.items() if job is None), None)
             if actor is None:
-                root, config, keys = self._arguments
-                actor = self._kind.remote(str(root), config, keys)
+                actor = self._kind.remote(*self._arguments)
             job = self._queue.popleft()
             self._actors[actor] = job
-            self._calls[actor.do.remote(job)] = actor
-
-    def _died(self, job: Job, said: str) -> None:
-        key = (job.kind, job.chunk)
-        self._deaths[key] = self._deaths.get(key, 0) + 1
-        if self._deaths[key] >= MOST_DEATHS:
-            raise PlanArenaError(
-                f"chunk {job.chunk} killed its worker {MOST_DEATHS} times ({said}): most likely too little memory; "
-                "lower --workers or chunk_scenarios and run the same command again"
-            )
-        self._queue.appendleft(job)
+            self._calls[actor.answer.remote(job)] = actor
 
     def _check_head(self) -> None:
         if self._head is not None and not self._head.alive:

@@ -3,14 +3,12 @@
 A worker works in a folder of its own. What it makes (products and shards) it puts to the storage, under the path that
 it has in a run directory; what another made it fetches from there. The parent fetches the shards into the run directory
 and puts what stands beside them, so that the storage holds the whole run in the end. Nothing is trusted to be there:
-a product that is missing is made anew.
+a product that is missing is made again.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -20,10 +18,8 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.errors import UserError
-from planarena.pipeline.products import PhaseKeys, ProductStore
-from planarena.pipeline.run.jobs import FinishReply, Job, ProduceReply, do_job
 
-__all__ = ["SharedStorage", "do_shared_job", "forget_scratch", "storage_of", "without_storage"]
+__all__ = ["SharedStorage", "storage_of", "without_storage"]
 
 
 class SharedStorage:
@@ -122,44 +118,3 @@ def without_storage(config: BuildConfig) -> BuildConfig:
     """Return the same build, for workers that see the run directory."""
     execution = msgspec.structs.replace(config.execution, storage="")
     return msgspec.structs.replace(config, execution=execution)
-
-
-_SCRATCH: list[Path] = []
-
-
-def _scratch() -> Path:
-    """Return the folder in which this process works."""
-    if not _SCRATCH:
-        _SCRATCH.append(Path(tempfile.mkdtemp(prefix="planarena-")))
-    return _SCRATCH[0]
-
-
-def forget_scratch() -> None:
-    """Remove this process's folder."""
-    while _SCRATCH:
-        shutil.rmtree(_SCRATCH.pop(), ignore_errors=True)
-
-
-def do_shared_job(
-    storage: SharedStorage, config: BuildConfig, keys: PhaseKeys, job: Job
-) -> ProduceReply | FinishReply | Any:
-    """Do a job in a folder of this process's own, with the storage in between.
-
-    Raises:
-        OSError: No space, no permission, here or there.
-    """
-    root = _scratch()
-    phases = ("execute", "language", *(("models",) if keys.models and job.kind == "finish" else ()))
-    store = ProductStore(root, keys)
-    products = [str(store.path(phase, job.chunk).relative_to(root)) for phase in phases]
-    if not job.again:
-        storage.fetch(root, products)
-    reply = do_job(root, config, keys, job)
-    if isinstance(reply, ProduceReply):
-        storage.put(root, products)
-    elif isinstance(reply, FinishReply):
-        storage.put(root, [shard.path for shard in reply.shards])
-        # What is there need not lie here too.
-        for name in (*products, *(shard.path for shard in reply.shards)):
-            (root / name).unlink(missing_ok=True)
-    return reply

@@ -6,11 +6,11 @@ import gc
 import os
 import signal
 import sys
+from contextlib import closing
 from multiprocessing.connection import Connection
 
+from planarena.pipeline.run.jobs import Worker
 from planarena.pipeline.run.orphans import die_with
-from planarena.pipeline.run.pool import answer
-from planarena.pipeline.run.shared_storage import forget_scratch
 
 __all__ = ["main"]
 
@@ -26,12 +26,12 @@ def main() -> None:
     gc.freeze()
     gc.set_threshold(100_000, 10, 2)
     try:
-        root, config, keys = connection.recv()
-        while (job := connection.recv()) is not None:
-            connection.send(answer(root, config, keys, job))
+        worker = Worker(*connection.recv())
+        with closing(worker):
+            while (job := connection.recv()) is not None:
+                connection.send(worker.answer(job))
     except (EOFError, OSError):
         pass
-    forget_scratch()
     # Nothing is left to write: taking the last products apart would only keep the build waiting.
     os._exit(0)
 

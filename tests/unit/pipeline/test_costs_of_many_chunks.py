@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from planarena.pipeline.run import free_memory, jobs
+from planarena.pipeline.run import jobs, memory
 from planarena.records.run import Run
 
 
@@ -55,9 +55,9 @@ def test_memory_is_given_back_for_a_thirtieth_of_the_time(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(gc, "collect", collect)
-    monkeypatch.setattr(free_memory, "_trim", lambda: None)
-    monkeypatch.setattr(free_memory, "_next", [0.0])
+    monkeypatch.setattr(memory, "_trim", lambda: None)
+    due = 0.0
     while clock[0] < 500:
         clock[0] += 0.1  # a job
-        free_memory.give_back()
+        due = memory.trim_memory(due)
     assert 0.02 < spent[0] / clock[0] < 1 / 30

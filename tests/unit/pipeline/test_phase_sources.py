@@ -198,12 +198,11 @@ def test_products_of_another_assignment_are_made_again(tmp_path: Path) -> None:
     found = []
     for first in (0, 1, 1):
         job = jobs.Job("produce", 0, assignment=Assignment("builtin", first, 1))
-        reply = jobs.do_job(tmp_path, config, keys, job)
+        reply = jobs.Worker(tmp_path, config, keys).answer(job)
+        assert isinstance(reply, jobs.ProduceReply)
         product = store.load("execute", 0, ExecutedChunk)
         assert product is not None
         assert product.assignment == job.assignment
         found.append((reply.executed, product.scenarios[0].scenario_id))
-        jobs._LAST.clear()
-    jobs.forget_work(tmp_path)
     assert [executed for executed, _ in found] == [1, 1, 0]
     assert found[0][1] != found[1][1] == found[2][1]

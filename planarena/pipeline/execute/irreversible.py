@@ -1,39 +1,40 @@
 """Gold trajectories whose calls cannot be undone: executed once, never proven, and never again.
 
 Before the first call a record is on disk, and after the last what each call gave. A build that is interrupted and
-goes on takes what stands there; a trajectory that was begun and not ended is given up, for nobody knows how far it came.
+goes on takes what stands there; a trajectory that was started and not ended is given up, for nobody knows how far it came.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import msgspec
 
-from planarena.environments import Outcome, World
+from planarena.environments import World
 from planarena.environments.sources.session_world import SessionWorld
-from planarena.episodes import Episode, Goal, Taken
+from planarena.episodes import Episode, ExecutedCall, Goal
 from planarena.pipeline.execute.proving import Proven, Telling, arrange_told, required_outputs, told_values
-from planarena.pipeline.products import Attempt, Discard
+from planarena.pipeline.products import Discard
 from planarena.records.canonical import content_id
 from planarena.records.shards import write_durably
 from planarena.tasks.atoms import Call
 
-__all__ = ["FOLDER", "OnceOnly"]
+__all__ = ["FOLDER", "IrreversibleTasks"]
 
-# Below the run directory, and not under `work/`: what that holds can be made again, and this cannot.
+# Below the run directory, and not under `work/`: what that holds can be made again, and this cannot. The name, and
+# those in its records, are the first ones that were used: a run that goes on must find what it executed.
 FOLDER = "for_good"
 
 
 class _Record(msgspec.Struct, frozen=True):
     scenario_id: str
-    attempts: tuple[Attempt, ...] | None = None
+    attempts: tuple[ExecutedCall, ...] | None = None
 
 
-class OnceOnly(NamedTuple):
-    """Executes the gold trajectories of one scenario that change things for good.
+class IrreversibleTasks(NamedTuple):
+    """Executes the gold trajectories of one scenario that cannot be undone.
 
     Attributes:
         folder: Of the build's records.
@@ -54,19 +55,14 @@ class OnceOnly(NamedTuple):
             telling: How it is asked for and told.
             text: The task's expression, for the discard.
         """
-        attempts = self._attempts(world, program, text)
-        if isinstance(attempts, Discard):
-            return attempts
-        taken = [
-            Taken(one.tool, one.arguments, Outcome(one.status, one.result, one.error), one.state_before, one.state_after)  # type: ignore[arg-type]
-            for one in attempts
-        ]  # fmt: skip
-        for step, one in enumerate(taken):
-            if one.outcome.error is not None:
-                error = one.outcome.error
-                return Discard(text, "execution", error["code"], f"step {step}: {error['message']}")
+        executed = self._executed(world, program, text)
+        if isinstance(executed, Discard):
+            return executed
+        for step, one in enumerate(executed):
+            if one.error is not None:
+                return Discard(text, "execution", one.error["code"], f"step {step}: {one.error['message']}")
         values = {
-            step: told_values(telling.outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)
+            step: told_values(telling.outputs[one.tool], one.result) for step, one in enumerate(executed)
         }
         told = arrange_told(world, program, values, telling)
         reported = [step for step in range(len(program)) if told.asked[step]]
@@ -74,10 +70,10 @@ class OnceOnly(NamedTuple):
             return Discard(
                 text, "execution", "missing_output", "a result lacks a value that the answer reports"
             )
-        goal = Goal(taken[-1].state_after, tuple(required_outputs(world, taken, values, reported)))
-        return Proven(taken, goal, tuple(reported), told.turn_of, unproven=True)
+        goal = Goal(executed[-1].state_after, tuple(required_outputs(world, executed, values, reported)))
+        return Proven(executed, goal, tuple(reported), told.turn_of, unproven=True)
 
-    def _attempts(self, world: World, program: Sequence[Call], text: str) -> Sequence[Attempt] | Discard:
+    def _executed(self, world: World, program: Sequence[Call], text: str) -> Sequence[ExecutedCall] | Discard:
         tools = [world.operations[call.tool].tool.tool_id for call in program]
         bound = [[[one.argument, one.source, list(one.path)] for one in call.bound] for call in program]
         key = content_id("for_good", tools, [call.literals for call in program], bound)
@@ -87,7 +83,7 @@ class OnceOnly(NamedTuple):
             if known.scenario_id != self.scenario_id:
                 return Discard(text, "duplicate", "executed_before", "in another scenario, and for good")
             if known.attempts is None:
-                detail = "the build was interrupted while it was executed: it is not begun again"
+                detail = "the build was interrupted while it was executed: it is not started again"
                 return Discard(text, "execution", "interrupted", detail)
             return known.attempts
         if sum(1 for _ in self.folder.glob("*.json")) >= self.most:
@@ -98,19 +94,15 @@ class OnceOnly(NamedTuple):
         return made
 
 
-def _perform(world: SessionWorld, program: Sequence[Call]) -> list[Attempt]:
+def _perform(world: SessionWorld, program: Sequence[Call]) -> list[ExecutedCall]:
     """Make the calls, up to the first that fails."""
     start = world.mark()
     episode = Episode(world, program)
-    made: list[Attempt] = []
+    made: list[ExecutedCall] = []
     with world.for_good():
         for step in range(len(program)):
-            one = episode.perform_fully(step)
-            outcome: Any = one.outcome
-            made.append(
-                Attempt(one.tool, one.arguments, outcome.status, outcome.result, outcome.error, one.state_before, one.state_after)
-            )  # fmt: skip
-            if outcome.status != "ok":
+            made.append(episode.perform_fully(step))
+            if made[-1].status != "ok":
                 break
     world.rollback(start)
     return made

@@ -1,4 +1,4 @@
-"""Composing calls that cannot be tried, because they change things for good: by what their schemas promise."""
+"""Composing calls that cannot be tried, because they are irreversible: by what their schemas promise."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from planarena.proofs import Dependences
 from planarena.tasks.algebra import canonical, from_order, relabel
 from planarena.tasks.composition import Candidate, Member, Source
 
-__all__ = ["Untried", "changes_for_good"]
+__all__ = ["UnverifiedTools", "irreversible_tools"]
 
 
-def changes_for_good(world: World) -> frozenset[str]:
+def irreversible_tools(world: World) -> frozenset[str]:
     """Return the tools of a world whose calls cannot be undone."""
     return frozenset(name for name in world.live_tools if world.operations[name].tool.effects != "read")
 
 
-class Untried:
-    """The tools of a scenario that are not tried, and the tasks that hold them.
+class UnverifiedTools:
+    """The tools of a scenario that are not verified by trying them, and the tasks that hold them.
 
     Args:
         world: The scenario's.
@@ -30,10 +30,10 @@ class Untried:
 
     def __init__(self, world: World, offers: Mapping[str, Sequence[Offer]]) -> None:
         self._world, self._offers = world, offers
-        self._tools = changes_for_good(world)
+        self._tools = irreversible_tools(world)
 
     def holds(self, tools: Iterable[str]) -> bool:
-        """Say whether one of the tools is not tried."""
+        """Say whether one of the tools is not verified."""
         return not self._tools.isdisjoint(tools)
 
     def ground(self, number: int, tool: str) -> Member:

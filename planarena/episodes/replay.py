@@ -8,16 +8,16 @@ from typing import Any
 from planarena.environments import Outcome
 from planarena.environments.sources import LiveWorld
 from planarena.environments.state import Footprint
-from planarena.episodes.episode import Taken
+from planarena.episodes.episode import ExecutedCall
 
-__all__ = ["SparingBackend", "WithheldCallError"]
+__all__ = ["ReplayBackend", "WithheldCallError"]
 
 
 class WithheldCallError(Exception):
     """A call of a live tool that is not the gold one: it was not made."""
 
 
-class SparingBackend:
+class ReplayBackend:
     """A world whose live tools are not called again.
 
     Calls that other tools answer, and calls that are refused before anything is sent (an unknown tool, arguments
@@ -28,7 +28,7 @@ class SparingBackend:
         taken: The gold trajectory.
     """
 
-    def __init__(self, world: LiveWorld, taken: Sequence[Taken]) -> None:
+    def __init__(self, world: LiveWorld, taken: Sequence[ExecutedCall]) -> None:
         self._world, self._taken = world, taken
         self._state: str | None = None  # told by the record, once a live call has changed it
         live = [one for one in taken if one.tool in world.live_tools]

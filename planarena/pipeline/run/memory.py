@@ -9,7 +9,7 @@ import time
 from functools import cache
 from typing import Any
 
-__all__ = ["give_back"]
+__all__ = ["trim_memory"]
 
 # Looking through all that a worker holds takes longer the more it holds: so many times as long it works in between.
 _WORK = 30.0
@@ -22,16 +22,20 @@ def _trim() -> Any:
     return getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl does not
 
 
-_next = [0.0]
+def trim_memory(due: float) -> float:
+    """Collect cycles and give the heap's free pages back to the system, if that is due.
 
+    Args:
+        due: The time before which nothing is done, as `time.monotonic` counts.
 
-def give_back() -> None:
-    """Collect cycles and give the heap's free pages back to the system, where the last time is long enough ago."""
-    begun = time.monotonic()
-    if begun < _next[0]:
-        return
+    Returns:
+        When it is due next.
+    """
+    started = time.monotonic()
+    if started < due:
+        return due
     gc.collect()
     if (trim := _trim()) is not None:
         trim(0)
     ended = time.monotonic()
-    _next[0] = ended + _WORK * (ended - begun)
+    return ended + _WORK * (ended - started)

@@ -36,6 +36,7 @@ def _export(hub: Hub, run: Run, *words: str, **changed: str) -> subprocess.Compl
         capture_output=True,
         text=True,
         timeout=120,
+        check=False,
     )
 
 

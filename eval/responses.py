@@ -5,20 +5,16 @@ A line that cannot be read costs its own item and nothing else.
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
-import zipfile
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from planarena.errors import UserError
+from planarena.records.foreign import ENDINGS, MAX_DEPTH, nests_deeper
+from planarena.records.foreign import read_foreign as read_rows
 
 __all__ = [
     "ENDINGS",
@@ -31,15 +27,8 @@ __all__ = [
     "read_rows",
 ]
 
-ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".json.gz", ".zip")
-_ID = re.compile(r'"(?:id|question_id)"\s*:\s*(?:"([^"\\]{1,200})"|(\d{1,18}))')
-_KEYS = ("id", "question_id", "sample", "suite")
 _WORD = re.compile(r"\w+|[^\w\s]")
 _MAX_BYTES = 4 << 30
-# RuntimeError: an encrypted archive; NotImplementedError: a way of packing that Python does not know.
-_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
-# Deeper values would lean on the interpreter's stack wherever they are walked, compared or written.
-MAX_DEPTH = 100
 
 
 @dataclass(slots=True)
@@ -163,122 +152,3 @@ def count_tokens(value: Any) -> int:
     sample = text[:100_000]
     words = len(_WORD.findall(sample))
     return words if len(sample) == len(text) else round(words * len(text) / len(sample))
-
-
-# --- files -> rows -----------------------------------------------------------------------------------
-
-
-def read_rows(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    """Yield (row, problem) for each row of a file or folder; a row that cannot be read keeps what id it shows."""
-    if path.suffix == ".parquet" and path.is_file():
-        yield from map(_bounded, _table_rows(path))
-        return
-    for name, content in _contents(path):
-        start = content[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
-        if start.startswith(b"["):
-            yield from map(_bounded, _list_rows(name, content))
-        else:
-            for line in content.split(b"\n"):
-                if line.strip():
-                    # Brackets are counted in a tenth of the time that walking the value takes.
-                    shallow = line.count(b"[") + line.count(b"{") <= MAX_DEPTH
-                    yield _row(line) if shallow else _bounded(_row(line))
-
-
-def _table_rows(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    """Rows of a Parquet file, as benchmarks publish their questions."""
-    import polars
-
-    try:
-        table = polars.read_parquet(path)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise UserError(f"cannot be read: {error}", where=str(path), fix="check the file") from error
-    for row in table.iter_rows(named=True):
-        yield row, ""
-
-
-def _bounded(found: tuple[dict[str, Any] | None, str]) -> tuple[dict[str, Any] | None, str]:
-    row, problem = found
-    if row is None or not nests_deeper(row, MAX_DEPTH):
-        return row, problem
-    return {key: row[key] for key in _KEYS if isinstance(row.get(key), (str, int))}, "nested too deep"
-
-
-def nests_deeper(value: Any, limit: int) -> bool:
-    """Say whether lists and objects of a JSON value nest deeper than the limit, without recursion."""
-    level = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(limit):
-        level = [
-            item
-            for outer in level
-            for item in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(item, (dict, list))
-        ]
-    return bool(level)
-
-
-def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
-    if not path.exists():
-        raise UserError("there is no such file or folder", where=str(path), fix="check the path")
-    files = (
-        [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.name.endswith(ENDINGS))
-    )
-    if not files:
-        raise UserError("holds no result file", where=str(path), fix=f"files end in {', '.join(ENDINGS)}")
-    for file in files:
-        try:
-            if file.suffix == ".zip":
-                with zipfile.ZipFile(file) as archive:
-                    for info in archive.infolist():
-                        if (
-                            not info.is_dir()
-                            and info.file_size <= _MAX_BYTES
-                            and not info.filename.startswith("__MACOSX")
-                        ):
-                            yield f"{file}:{info.filename}", archive.read(info)
-            elif file.suffix == ".gz":
-                with gzip.open(file) as stream:
-                    yield str(file), stream.read(_MAX_BYTES)
-            else:
-                yield str(file), file.read_bytes()
-        except _UNREADABLE as error:
-            raise UserError(f"cannot be read: {error}", where=str(file), fix="check the file") from error
-
-
-def _list_rows(name: str, content: bytes) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    try:
-        rows = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(
-            f"is not JSON: {error}", where=name, fix="one damaged line costs one item in JSON lines"
-        ) from error
-    for row in rows:
-        yield (row, "") if isinstance(row, dict) else (None, "not an object")
-
-
-def _row(line: bytes) -> tuple[dict[str, Any] | None, str]:
-    try:
-        row = orjson.loads(line)
-    except ValueError:
-        row, problem = _damaged(line)
-        return row, problem
-    return (row, "") if isinstance(row, dict) else (None, "not an object")
-
-
-def _damaged(line: bytes) -> tuple[dict[str, Any] | None, str]:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        return _only_id(line, "not UTF-8")
-    try:
-        row = json.loads(text)  # takes what orjson refuses: NaN, half of a surrogate pair
-    except RecursionError:
-        return _only_id(line, "nested too deep")
-    except ValueError:
-        return _only_id(line, "not JSON, or cut off")
-    return (row, "") if isinstance(row, dict) else (None, "not an object")
-
-
-def _only_id(line: bytes, problem: str) -> tuple[dict[str, Any] | None, str]:
-    match = _ID.search(line[:4096].decode(errors="replace"))
-    return ({"id": match.group(1) or match.group(2)}, problem) if match else (None, problem)

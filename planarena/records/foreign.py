@@ -59,7 +59,7 @@ class ForeignError(ValueError):
     """Bytes that are no JSON, or JSON beyond the limits; the message says why in one clause."""
 
 
-class _Bomb(OSError):
+class _BombError(OSError):
     """A packed file becomes too many times its size."""
 
 
@@ -184,7 +184,7 @@ class _Counted(io.RawIOBase):
         data = self._stream.read(len(buffer))
         self._left -= len(data)
         if self._left < 0:
-            raise _Bomb(f"unpacked it is more than {MAX_RATIO} times its size")
+            raise _BombError(f"unpacked it is more than {MAX_RATIO} times its size")
         buffer[: len(data)] = data
         return len(data)
 
@@ -195,12 +195,15 @@ def _streams(file: Path) -> Iterator[tuple[str, io.BufferedReader]]:
         with zipfile.ZipFile(file) as archive:
             members = [info for info in archive.infolist() if not info.is_dir()]
             if len(members) > _MAX_MEMBERS:
-                raise _Bomb(f"it holds more than {_MAX_MEMBERS} files")
+                raise _BombError(f"it holds more than {_MAX_MEMBERS} files")
             for info in members:
                 if info.filename.startswith("__MACOSX"):
                     continue
                 with archive.open(info) as stream:
-                    yield f"{file}:{info.filename}", io.BufferedReader(_Counted(cast(BinaryIO, stream), limit))
+                    yield (
+                        f"{file}:{info.filename}",
+                        io.BufferedReader(_Counted(cast(BinaryIO, stream), limit)),
+                    )
                 limit -= info.file_size
     elif file.suffix == ".gz":
         with gzip.open(file) as packed:

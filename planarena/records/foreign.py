@@ -29,6 +29,7 @@ __all__ = [
     "decode_json",
     "nests_deeper",
     "read_foreign",
+    "read_foreign_files",
     "result_files",
 ]
 
@@ -45,7 +46,7 @@ _FREE_MARKS = 2_000_000
 _MARKS_SHARE = 4
 _LINE_MARKS = 8
 _MAX_MEMBERS = 20_000
-_KEYS = ("id", "question_id", "task_id", "sample", "suite")
+_KEYS = ("id", "question_id", "task_id", "item_id", "sample_id", "test_case_id", "sample", "suite")
 _ID = re.compile(r'"(?:id|question_id|task_id)"\s*:\s*(?:"([^"\\]{1,200})"|(\d{1,18}))')
 # RuntimeError: an encrypted archive; NotImplementedError: a way of packing that Python does not know.
 _UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
@@ -137,11 +138,22 @@ def read_foreign(path: Path) -> Iterator[ForeignRow]:
         for row in _table_rows(path):
             yield _bounded(row, "")
         return
+    for _, row, problem in read_foreign_files(path):
+        yield row, problem
+
+
+def read_foreign_files(path: Path) -> Iterator[tuple[str, dict[str, Any] | None, str]]:
+    """Yield each row of a file or folder behind the name of the file (or member of an archive) that holds it.
+
+    Raises:
+        UserError: See `read_foreign`.
+    """
     for file in result_files(path):
         budget = _Marks(file.stat().st_size)
         try:
             for name, stream in _streams(file):
-                yield from _rows(name, stream, budget)
+                for row, problem in _rows(name, stream, budget):
+                    yield name, row, problem
         except _UNREADABLE as error:
             raise UserError(f"cannot be read: {error}", where=str(file), fix="check the file") from error
 

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from planarena.errors import UserError
-from planarena.records.foreign import ENDINGS, MAX_DEPTH, nests_deeper
+from planarena.records.foreign import ENDINGS, MAX_DEPTH, nests_deeper, read_foreign_files
 from planarena.records.foreign import read_foreign as read_rows
-from planarena.records.foreign import read_foreign_files
 
 __all__ = [
     "ENDINGS",
@@ -241,7 +240,9 @@ def _sum(value: Any) -> int | None:
     return None
 
 
-def refuse_unreadable(path: str, suite: str, found: Responses, problems: list[tuple[str, str]], total: int) -> None:
+def refuse_unreadable(
+    path: str, suite: str, found: Responses, problems: list[tuple[str, str]], total: int
+) -> None:
     """Refuse outputs of which more than half cannot be read, instead of scoring them 0.
 
     Args:
@@ -258,7 +259,11 @@ def refuse_unreadable(path: str, suite: str, found: Responses, problems: list[tu
     if 2 * count <= total + found.unreadable:
         return
     examples = "; ".join(f"{key}: {problem}" for key, problem in problems[:3])
-    seen = f". Fields seen: {', '.join(name for name, _ in found.fields.most_common(20))}" if found.fields else ""
+    seen = (
+        f". Fields seen: {', '.join(name for name, _ in found.fields.most_common(20))}"
+        if found.fields
+        else ""
+    )
     raise UserError(
         f"{count} of {total + found.unreadable} outputs cannot be read ({examples}){seen}",
         where=f"{path} ({suite})",

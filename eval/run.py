@@ -20,6 +20,7 @@ from planarena.bench import Policy
 from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.models.generation import Generation
+from planarena.eval.readings import mark_unfit, reader_of
 from planarena.eval.responses import Response, Responses, read_responses, refuse_unreadable
 from planarena.eval.results import SuiteResult
 from planarena.eval.statistics import paired_difference
@@ -38,6 +39,9 @@ _HOMES = {
     "math": "planarena.eval.mathematics",
     "planarena": "planarena.eval.arena",
 }
+
+# Suites whose outputs hold calls, so that --format says how they are written.
+_CALLING = ("bfcl-v3", "bfcl-v4", "api-bank", "planarena")
 
 Progress = Callable[[str, int, int], None]
 
@@ -100,6 +104,8 @@ def evaluate(
                 chosen = _as_written(model.config)
             elif config.responses != "gold":
                 responses = read_responses(Path(str(config.responses)), suite, config.samples)
+                if suite in _CALLING:
+                    mark_unfit(responses, reader_of(config))
                 reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
             result, scored[suite] = import_module(_HOMES[suite]).score(suite, chosen, responses, tell)
             if responses is not None and model is None:
@@ -170,9 +176,7 @@ def open_evaluation(path: Path) -> Evaluation:
     return Evaluation(path, suites, run)
 
 
-def _unknown_items(
-    result: SuiteResult, given: Mapping[str, list[Response]], config: EvalConfig
-) -> list[str]:
+def _unknown_items(result: SuiteResult, given: Mapping[str, list[Response]], config: EvalConfig) -> list[str]:
     """Name the outputs of items that the suite does not have (or that the limit leaves out)."""
     known = {verdict.id for verdict in result.verdicts}
     if known.isdisjoint(given):

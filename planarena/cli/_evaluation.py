@@ -33,6 +33,8 @@ def run_evaluation(
     values = {key: value for key, value in given.items() if value is not None}
     if data:
         values["data"] = _paths(data)
+    if isinstance(values.get("suites"), list):
+        values["suites"] = _known_names(values["suites"])
     stated = parse_settings(settings)
     if isinstance(stated.get("generation"), dict):
         stated["generation"] = {**values.get("generation", {}), **stated["generation"]}
@@ -44,6 +46,17 @@ def run_evaluation(
         sys.stdout.write(plain(_lines(evaluation)))
 
 
+_SHORT = {"bfcl": "bfcl-v4", "tau": "tau2", "mmlu": "mmlu-pro"}
+
+
+def _known_names(suites: list[str]) -> list[str]:
+    """Suites by their full names; what a short name means is told."""
+    for suite in suites:
+        if suite in _SHORT:
+            sys.stderr.write(f"{suite} is read as {_SHORT[suite]}\n")
+    return [_SHORT.get(suite, suite) for suite in suites]
+
+
 def _paths(data: list[str]) -> dict[str, str]:
     found = {}
     for entry in data:
@@ -52,7 +65,7 @@ def _paths(data: list[str]) -> dict[str, str]:
             raise UserError(
                 f"{entry!r} is not SUITE=PATH", where="--data", fix="write --data api-bank=FOLDER"
             )
-        found[suite] = path
+        found[_SHORT.get(suite, suite)] = path
     return found
 
 

@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 _MAX_PYTHON = 100_000
+_BLOCK = "<tool_call>"
+_BETWEEN = re.compile(r"[\s,;]*(?=[{\[])")
+_DECODER = json.JSONDecoder()
 # --- one reader each -----------------------------------------------------------------------------------
 
 _TAG = "<|python_tag|>"
@@ -70,21 +73,32 @@ def read_function_tag(text: str) -> Said | None:
 
 
 def read_hermes(text: str) -> Said | None:
-    """Every `<tool_call>` block; a tag inside a JSON string is part of the string."""
-    position = text.find("<tool_call>")
+    """Read every `<tool_call>` block: JSON values one after the other; a tag inside a JSON string is part of it.
+
+    What is no call is passed over and named as the problem; it does not void the calls beside it.
+    """
+    position = text.find(_BLOCK)
     if position == -1:
         return None
-    content, calls, after = text[:position].strip(), [], position
-    try:
-        while position != -1:
-            values, after = json_values(text, position + len("<tool_call>"))
-            calls += [call for value in values for call in as_calls(value)]
-            if not values:
-                raise BlockError("no call in the block")
-            position = text.find("<tool_call>", after)
-    except BlockError as error:
-        return Said((), content, str(error))
-    return Said(tuple(calls), content)
+    content, calls, problem = text[:position].strip(), [], ""
+    while position != -1:
+        position += len(_BLOCK)
+        begun = len(calls)
+        while (gap := _BETWEEN.match(text, position)) is not None:
+            try:
+                _, end = _DECODER.raw_decode(text, gap.end())
+            except (ValueError, RecursionError) as error:
+                problem = "nests too deep" if isinstance(error, RecursionError) else str(error)
+                break
+            try:
+                calls += as_calls(read_json(text[gap.end() : end]))
+            except BlockError as error:
+                problem = str(error)
+            position = end
+        if len(calls) == begun:
+            problem = problem or "no call in the block"
+        position = text.find(_BLOCK, position)
+    return Said(tuple(calls), content, problem)
 
 
 _PARAMETER = re.compile(r"<parameter=([^>\n]{1,200})>")

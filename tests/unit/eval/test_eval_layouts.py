@@ -14,7 +14,13 @@ from planarena.eval.responses import OUTPUT_FIELDS, read_responses
 
 
 def question(number: int) -> dict[str, Any]:
-    return {"question_id": number, "question": f"Q{number}?", "options": list("wxyz"), "answer": "ABCD"[number % 4], "category": "law"}
+    return {
+        "question_id": number,
+        "question": f"Q{number}?",
+        "options": list("wxyz"),
+        "answer": "ABCD"[number % 4],
+        "category": "law",
+    }
 
 
 def scored(tmp_path: Path, rows: list[dict[str, Any]], **options: Any) -> Any:
@@ -24,7 +30,9 @@ def scored(tmp_path: Path, rows: list[dict[str, Any]], **options: Any) -> Any:
     return evaluate(config).suites["mmlu-pro"]
 
 
-@pytest.mark.parametrize("field", ["model_outputs", "generated_text", "response", "output", "completion", "generation"])
+@pytest.mark.parametrize(
+    "field", ["model_outputs", "generated_text", "response", "output", "completion", "generation"]
+)
 def test_every_published_layout_of_mmlu_pro_is_read(tmp_path: Path, field: str) -> None:
     rows = [question(n) | {field: f"The answer is ({'ABCD'[n % 4]}).", "pred": "A"} for n in range(8)]
     assert scored(tmp_path, rows).overall[0].value == 1.0
@@ -35,7 +43,9 @@ def test_rows_of_a_harness_hold_the_question_inside(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
     found = read_responses(path, "mmlu-pro")
-    assert [listed[0].value for listed in found.by_id.values()] == [f"answer is {letter}" for letter in "ABCD"]
+    assert [listed[0].value for listed in found.by_id.values()] == [
+        f"answer is {letter}" for letter in "ABCD"
+    ]
 
 
 def test_outputs_that_are_not_there_are_an_error_that_names_the_fields(tmp_path: Path) -> None:
@@ -58,7 +68,9 @@ def test_two_models_in_one_folder_are_an_error(tmp_path: Path) -> None:
     for model in ("one", "two"):
         rows = [{"id": str(n), "result": model} for n in range(5)]
         (tmp_path / f"{model}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(UserError, match="two files hold outputs of the same 5 items: .*one.jsonl and .*two.jsonl"):
+    with pytest.raises(
+        UserError, match="two files hold outputs of the same 5 items: .*one.jsonl and .*two.jsonl"
+    ):
         read_responses(tmp_path, "math")
     assert len(read_responses(tmp_path, "math", samples=2).by_id["0"]) == 2
     rows = [{"id": str(n), "result": "x", "model": f"m{n % 2}"} for n in range(4)]

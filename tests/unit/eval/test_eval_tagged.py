@@ -35,7 +35,8 @@ def call(name: str, **arguments: object) -> str:
         (f"<tool_call>\nnot json\n{call('Add', a=1)}\n</tool_call>", True, True),
         (f"<tool_call>{call('Add', a='1')}</tool_call>", False, False),
         (f"<tool_call>{call('Add', a=1, b=2)}</tool_call>", False, False),
-        (call("Add", a=1), False, False),
+        (call("Add", a=1), True, True),  # Llama writes no tags
+        (f"It is {call('Add', a=1)}", False, False),
         ("", False, False),
         (f"<response>{call('Add', a=1)}</response>", False, False),
     ],

@@ -41,6 +41,7 @@ _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean
 _LEVEL = re.compile(r"level[-_ ]?(\d)", re.IGNORECASE)
 # Ways that write JSON between the tags which the script looks for.
 _TAGGED = ("auto", "native", "hermes", "qwen", *formats.names())
+_WHOLE = {"level-1": 399, "level-2": 67, "level-3": 131}
 _FORMULAS = {
     "soft": "share of samples of all levels of which any call equals the gold call",
     "strict": "share of samples of all levels with exactly one call, which equals the gold call",
@@ -180,6 +181,8 @@ def score(
         verdicts=verdicts,
         outputs=outputs,
         notes=[f"a call is correct by the {config.matching} match"],
+        whole=_WHOLE,
+        units="samples",
     )
     return result, outputs
 

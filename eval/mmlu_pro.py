@@ -29,6 +29,11 @@ from planarena.llm import load_prompt
 __all__ = ["ask", "extract_boxed", "extract_first", "extract_letter", "score"]
 
 LETTERS = "ABCDEFGHIJ"
+_WHOLE = {
+    "biology": 717, "business": 789, "chemistry": 1132, "computer science": 410, "economics": 844, "engineering": 969,
+    "health": 818, "history": 381, "law": 1101, "math": 1351, "other": 924, "philosophy": 499, "physics": 1299,
+    "psychology": 798,
+}  # fmt: skip
 _FIRST = re.compile(r"answer is \(?([A-J])\)?")
 # Of zero width, so that "answer: Answer: B" shows both of its matches.
 _SECOND = re.compile(r"(?=[aA]nswer:\s*([A-J]))")
@@ -117,6 +122,8 @@ def score(
         verdicts=verdicts,
         outputs=outputs,
         notes=notes,
+        whole=_WHOLE,
+        units="questions",
     )
     return result, outputs
 

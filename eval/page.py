@@ -110,9 +110,10 @@ def _suite(name: str, result: SuiteResult) -> str:
         )
         parts.append(f", 95 % interval {_percent(headline.low)} to {_percent(headline.high)}</span></p>")
         if headline.not_run and headline.value is not None:
-            parts.append(
-                f"<p><strong>Counted as 0, not run:</strong> {text(', '.join(headline.not_run))}.</p>"
-            )
+            words = "Counted as 0, not run:" if name.startswith("bfcl") else "Not in this value:"
+            parts.append(f"<p><strong>{words}</strong> {text(', '.join(headline.not_run))}.</p>")
+    if result.part:
+        parts.append(f"<p><strong>This is a part: {text(result.part)}.</strong></p>")
     parts.append(f"<p>Computed on {text(result.revision)}.")
     if result.tokens is not None:
         parts.append(
@@ -123,6 +124,11 @@ def _suite(name: str, result: SuiteResult) -> str:
     parts.append("</p>")
     parts += [f'<p class="quiet">{text(note)}</p>' for note in result.notes]
     parts.append(_overall_table(result.overall))
+    if result.several:
+        parts.append(
+            f"<h3>Over {result.samples} samples of each item</h3>"
+            + _overall_table(list(result.several.values()))
+        )
     if result.columns:
         cells = "".join(
             f'<tr><td>{text(key)}</td><td class="n">{_percent(value)}</td></tr>'

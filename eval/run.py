@@ -113,6 +113,11 @@ def evaluate(
                 reading[suite]["unknown_items"] = len(unknown)
                 result = _with_notes(result, responses, unknown)
                 _check_readable(result, scored[suite], responses, config)
+            if config.limit is not None:
+                part = f"the first {config.limit} of each category"
+                result = msgspec.structs.replace(
+                    result, part=f"{result.part}, {part}" if result.part else part
+                )
             if base is not None:
                 result = msgspec.structs.replace(result, base=_difference(result, base))
             suites[suite] = result

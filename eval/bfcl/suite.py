@@ -220,6 +220,7 @@ class _Plan:
             notes=notes,
             sandbox=kind,
             outputs=self.outputs,
+            weighted=True,
         )
 
     def _notes(self, verdicts: list[Verdict]) -> list[str]:

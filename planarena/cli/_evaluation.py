@@ -12,6 +12,7 @@ from planarena.cli import plain
 from planarena.config import load_config, parse_settings
 from planarena.errors import UserError
 from planarena.eval import EvalConfig, Evaluation, evaluate
+from planarena.eval.results import SuiteResult
 
 __all__ = ["run_evaluation"]
 
@@ -103,7 +104,10 @@ def _summary(evaluation: Evaluation) -> dict[str, Any]:
             "headline": result.headline,
             "overall": {value.name: value.value for value in result.overall},
             "categories": {row.category: row.accuracy for row in result.categories},
-            "not_run": {row.category: row.not_run for row in result.categories if row.not_run},
+            "not_run": _not_run(result),
+            "part": result.part,
+            "several": {key: value.value for key, value in result.several.items()},
+            "notes": result.notes,
             "tokens": result.tokens,
         }
     summary: dict[str, Any] = {"out": str(evaluation.path), "suites": suites}
@@ -112,10 +116,17 @@ def _summary(evaluation: Evaluation) -> dict[str, Any]:
     return summary
 
 
+def _not_run(result: SuiteResult) -> dict[str, str]:
+    """What the headline lacks, by category, with the reason."""
+    reasons = {row.category: row.not_run for row in result.categories if row.not_run}
+    lacking = [name for value in result.overall if value.name == result.headline for name in value.not_run]
+    return dict.fromkeys(lacking, "not in the data") | reasons
+
+
 def _lines(evaluation: Evaluation) -> str:
     lines = []
     for name, result in evaluation.suites.items():
-        lines.append(f"{name} ({result.revision})")
+        lines.append(f"{name} ({result.revision}{f'; a part: {result.part}' if result.part else ''})")
         named = [value.name for value in result.overall] + [row.category for row in result.categories]
         wide = max(24, *(len(label) + 1 for label in (*named, *result.measures)))
         for value in result.overall:
@@ -124,6 +135,8 @@ def _lines(evaluation: Evaluation) -> str:
                 shown += f"  (95 % interval {100 * value.low:.2f} to {100 * value.high:.2f})"
             mark = "*" if value.name == result.headline else " "
             lines.append(f" {mark} {value.name:<{wide}}{shown}")
+        for value in result.several.values():
+            lines.append(f"   {value.name:<{wide}}{100 * (value.value or 0.0):6.2f} %  {value.formula}")
         for row in result.categories:
             if row.accuracy is None:
                 lines.append(f"   {row.category:<{wide}}not run: {row.not_run}")

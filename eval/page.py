@@ -52,7 +52,9 @@ def _generation(made: dict[str, Any]) -> str:
         "replies",
         "prompt tokens",
         "reply tokens",
-        "USD",
+        "USD paid",
+        "from the cache",
+        "s an output",
         "cut at a limit",
         "failed",
     )
@@ -66,6 +68,8 @@ def _generation(made: dict[str, Any]) -> str:
                 taken["prompt_tokens"],
                 taken["completion_tokens"],
                 "not known" if taken["usd"] is None else f"{taken['usd']:.4f}",
+                taken["cached"],
+                "" if taken["seconds_median"] is None else f"{taken['seconds_median']:.2f}",
                 taken["cut"],
                 sum(taken["failed"].values()),
             )
@@ -78,7 +82,8 @@ def _generation(made: dict[str, Any]) -> str:
     )
     return (
         f"<p>Written by <code>{text(made['name'])}</code>: {text(settings)}.</p>"
-        f"<table><tr>{head}</tr>{rows}</table>"
+        + "".join(f"<p><strong>{text(note)}</strong></p>" for note in made["notes"])
+        + f"<table><tr>{head}</tr>{rows}</table>"
     )
 
 

@@ -155,8 +155,13 @@ def _lines(evaluation: Evaluation) -> str:
                 f"   from {result.base['name']}: {100 * change['difference']:+.2f} points on {change['items']} items "
                 f"({change['gained']} gained, {change['lost']} lost)"
             )
+    lines += evaluation.run.get("generation", {}).get("notes", [])
     for name, taken in evaluation.run.get("generation", {}).get("suites", {}).items():
         cost = "" if taken["usd"] is None else f", {taken['usd']:.4f} USD"
+        if taken["cached"]:
+            cost += f" ({taken['cached']} replies from the cache, paid for before)"
+        if taken["seconds_median"] is not None:
+            cost += f", {taken['seconds_median']:.2f} s an output (95 % within {taken['seconds_95']:.2f} s)"
         cut = f", {taken['cut']} cut at a limit" if taken["cut"] else ""
         lines.append(
             f"{name}: {taken['replies']} replies, {taken['prompt_tokens']} + {taken['completion_tokens']} tokens"

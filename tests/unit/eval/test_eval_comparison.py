@@ -147,7 +147,9 @@ def test_a_weighted_overall_moves_by_its_own_formula() -> None:
         rows = build_rows(verdicts, {"live_parallel": 10, "multi_turn_base": 200}, {})
         by_name = {row.category: row for row in rows}
         tables.append(
-            SuiteResult("bfcl-v3", "r", "v3", [overall("v3", by_name)], rows, verdicts, columns=columns(by_name))
+            SuiteResult(
+                "bfcl-v3", "r", "v3", [overall("v3", by_name)], rows, verdicts, columns=columns(by_name)
+            )
         )
     run = {"config": {"responses": "x", "model": None}, "planarena": "0", "started": ""}
     made = [Evaluation(Path(f"/e{n}"), {"bfcl-v3": result}, run) for n, result in enumerate(tables)]
@@ -156,7 +158,9 @@ def test_a_weighted_overall_moves_by_its_own_formula() -> None:
     assert row.points is not None
     assert row.difference is not None
     assert row.points[0] == pytest.approx(row.values["Overall"] - table.rows[0].values["Overall"])
-    assert row.points[0] == pytest.approx(0.2 * weights("v3")["live_parallel"] - weights("v3")["multi_turn_base"] / 200)
+    assert row.points[0] == pytest.approx(
+        0.2 * weights("v3")["live_parallel"] - weights("v3")["multi_turn_base"] / 200
+    )
     assert row.difference["difference"] == pytest.approx(1 / 210)
     assert row.points[0] != pytest.approx(row.difference["difference"])
     # No column holds all that was run, so the categories themselves stay in the table.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from planarena.bench import Asked
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.conversation import Conversation, calls_of_reply
+from planarena.eval.items import Shown
 from planarena.eval.models.dialogues import Exchange, Item
 from planarena.eval.readings import reader_of
 from planarena.eval.responses import Response, Responses, count_tokens
@@ -29,7 +30,7 @@ from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.eval.tagged import tagged_calls
 from planarena.formats import Call, read_output
 
-__all__ = ["ask", "match", "read_samples", "score"]
+__all__ = ["ask", "describe", "match", "read_samples", "score"]
 
 _TOOL = re.compile(
     r"^\d+\. (?:Name: )?(?P<name>[^\n:]+)(?:: (?P<short>[^\n]*))?\n(?:Description: (?P<long>[^\n]*)\n)?"
@@ -219,6 +220,20 @@ def _path(suite: str, config: EvalConfig) -> Path:
     return config.data_path(
         suite, "API-Bank is not shipped with planarena", "give its folder: --data api-bank=FOLDER"
     )
+
+
+def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return what each sample asked for; its tools stand in its prompt."""
+    del ids
+    return {
+        key: Shown(
+            [{"role": role, "content": str(row[role])} for role in ("system", "user") if role in row],
+            [],
+            row["answer"],
+        )
+        for rows in _read_rows(_path(suite, config)).values()
+        for key, row in rows
+    }
 
 
 # --- asking ------------------------------------------------------------------------------------------

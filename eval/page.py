@@ -38,6 +38,7 @@ def render(evaluation: Evaluation) -> str:
     )
     if "generation" in evaluation.run:
         body.append(_generation(evaluation.run["generation"]))
+    body.append('<p>Every item with its prompt, output and gold: <a href="items.html">items.html</a></p>')
     for name, result in evaluation.suites.items():
         body.append(_suite(name, result))
     return page(f"Evaluation {evaluation.path.name}", "".join(body))

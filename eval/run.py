@@ -19,6 +19,8 @@ import orjson
 from planarena.bench import Policy
 from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
+from planarena.eval.items import read_items, write_items
+from planarena.eval.items_page import render_items
 from planarena.eval.models.generation import Generation
 from planarena.eval.readings import mark_unfit, reader_of
 from planarena.eval.responses import Response, Responses, read_responses, refuse_unreadable
@@ -143,6 +145,9 @@ def evaluate(
                 for verdict in result.verdicts
             ]
             lines = model.finish({key: place for place, key in enumerate(places)})
+        write_items(
+            out / "items.jsonl", suites, scored, model.config if model is not None else config, _HOMES
+        )
         _write(finished, lines)
     return finished
 
@@ -275,6 +280,9 @@ def _write(finished: Evaluation, lines: bytes) -> None:
         "responses.jsonl": lines,
         "scores.json": written + b"\n",
         "report.html": render(finished).encode(errors="replace"),
+        "items.html": render_items([finished.path.name], [read_items(finished.path)]).encode(
+            errors="replace"
+        ),
         "run.json": orjson.dumps(finished.run, option=orjson.OPT_INDENT_2) + b"\n",
     }
     for name, content in files.items():

@@ -27,13 +27,14 @@ from planarena.bench import (
     summarise,
 )
 from planarena.eval.config import EvalConfig
+from planarena.eval.items import Shown
 from planarena.eval.readings import reader_of
 from planarena.eval.responses import Response, Responses
 from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average
 from planarena.formats import Parsed, read_output
 
-__all__ = ["generate", "result_of", "score"]
+__all__ = ["describe", "generate", "result_of", "score"]
 
 _FORMULAS = {
     "success": "share of all tasks: the goal predicate holds and the user has an answer; where no call is right, "
@@ -123,6 +124,17 @@ def score(
             one.tokens = listed[one.sample].tokens if one.sample < len(listed) else 0
         revision = _revision(config, tasks)
     return result_of(suite, episodes, given, revision=revision, missing=missing), given
+
+
+def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return what each task asked for, and the replies of its gold."""
+    del suite, ids
+    with ExitStack() as stack:
+        form = config.format if config.format in formats.names() else "planarena"
+        return {
+            task.id: Shown(list(task.row.prompt), list(task.row.tools), list(task.row.targets))
+            for task in _tasks(config, form, stack)
+        }
 
 
 def _reader(form: str, reader: str, outputs: Iterable[Sequence[str]]) -> Callable[[str], Parsed]:

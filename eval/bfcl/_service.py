@@ -146,6 +146,15 @@ def gold(category: str) -> list[list[Any]]:
     ]
 
 
+def describe(request: dict[str, Any]) -> list[list[Any]]:
+    """The items of a category as [id, question, answer], without the answers' execution."""
+    questions, answers = _load(request["category"])
+    return [
+        [key, json.loads(line), json.loads(answers[key])["ground_truth"] if key in answers else None]
+        for key, line in questions.items()
+    ]
+
+
 def _entry(category: str, key: str, given: dict[str, Any] | None) -> tuple[dict[str, Any], Any]:
     if given is not None:
         return given["question"], given["answer"]
@@ -354,6 +363,7 @@ def execute(request: dict[str, Any]) -> list[list[str]] | None:
 
 
 METHODS = {
+    "describe": describe,
     "execute": execute,
     "gold": gold,
     "ids": ids,

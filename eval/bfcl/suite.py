@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ from planarena.eval.bfcl.formulas import FORMULAS, columns, overall
 from planarena.eval.bfcl.outputs import INFERENCE_ERROR, majority, read_questions, to_structure
 from planarena.eval.bfcl.pool import Pool
 from planarena.eval.config import EvalConfig
+from planarena.eval.items import Shown
 from planarena.eval.readings import reader_of
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish
 
-__all__ = ["score"]
+__all__ = ["describe", "score"]
 
 _SEARCH = "a model needs a search key and the internet for it; outputs that are given are scored"
 _MEMORY = (
@@ -82,6 +83,39 @@ def score(
     for (_, value), verdicts in zip(requests, answers, strict=True):
         plan.take(value["sample"], verdicts)
     return plan.result(kind), plan.outputs
+
+
+def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return what each item asked for, with the functions on offer and bfcl-eval's answer."""
+    if suite in config.data:
+        listed = read_questions(Path(config.data[suite]))
+        rows = [
+            [key, given["question"], given["answer"]] for items in listed.values() for key, given in items
+        ]
+    else:
+        pool = Pool(config)
+        try:
+            wanted = set(ids)
+            asked = [("describe", {"category": name}) for name in categories_of(suite) if name not in FORMATS]
+            rows = [row for part in pool.map(asked, lambda _: None) for row in part if row[0] in wanted]
+        finally:
+            pool.close()
+    return {
+        key: Shown(_messages(question.get("question")), question.get("function", []), answer)
+        for key, question, answer in rows
+    }
+
+
+def _messages(turns: Any) -> list[dict[str, Any]]:
+    """The messages of all turns; old questions are a text."""
+    if isinstance(turns, str):
+        return [{"role": "user", "content": turns}]
+    return [
+        message
+        for turn in turns or ()
+        for message in (turn if isinstance(turn, list) else [turn])
+        if isinstance(message, dict)
+    ]
 
 
 class _Plan:

@@ -24,6 +24,12 @@ def report(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            "--items", metavar="FILE", help="One or two evaluations: a page of every item, side by side."
+        ),
+    ] = None,
     latex: Annotated[
         Path | None,
         typer.Option("--latex", metavar="FILE", help="Evaluations: one table of all suites in LaTeX."),
@@ -50,6 +56,12 @@ def report(
         _write(page, _render(folders[0]) if alone else made.html)
     if markdown is not None:
         _write(markdown, made.markdown)
+    if items is not None:
+        if kind != "evaluation":
+            raise UserError("only evaluations have items", where="--items", fix="leave it away")
+        from planarena.cli._items import items_page
+
+        _write(items, items_page(folders))
     if latex is not None:
         if not made.latex:
             raise UserError("only evaluations have a table in LaTeX", where="--latex", fix="leave it away")
@@ -61,7 +73,7 @@ def report(
     else:
         if not alone:
             typer.echo(made.text, nl=False)
-        for name, path in (("report", page), ("markdown", markdown), ("latex", latex)):
+        for name, path in (("report", page), ("markdown", markdown), ("latex", latex), ("items", items)):
             if path is not None:
                 typer.echo(plain(f"{name}: {path}"))
     if show and page is not None:

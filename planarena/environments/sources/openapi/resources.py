@@ -18,9 +18,25 @@ from planarena.tools.openapi import Conversion, RestOperation
 __all__ = ["Api", "Entity", "Resource", "Role", "Route", "analyse", "find_entity", "normal"]
 
 Role = Literal["create", "read", "update", "delete", "list", "search", "part", "act", "document", "call"]
+# An item has so many properties at most: the first ones of a description are those that matter.
+_MOST_PROPERTIES = 40
 _SEARCH = re.compile(r"^(search|find|query|lookup|filter)", re.IGNORECASE)
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
-_IDS = ("id", "uuid", "uid", "guid", "_id", "identifier", "key", "slug", "sid", "name", "code", "number")
+_IDS = (
+    "id",
+    "uuid",
+    "uid",
+    "guid",
+    "gid",
+    "_id",
+    "identifier",
+    "key",
+    "slug",
+    "sid",
+    "name",
+    "code",
+    "number",
+)
 
 
 class Resource(NamedTuple):
@@ -82,11 +98,13 @@ class Api(NamedTuple):
         routes: By wire name.
         resources: By shape.
         id_types: The JSON type of the ids that responses show, by shape.
+        profiles: What is known of the items of a shape: property -> (its schema, the document that it stands in).
     """
 
     routes: dict[str, Route]
     resources: dict[str, Resource]
     id_types: dict[str, str]
+    profiles: dict[str, dict[str, tuple[Any, Any]]]
 
 
 @lru_cache(maxsize=16384)
@@ -169,7 +187,30 @@ def analyse(conversion: Conversion) -> Api:
             and route.entity.id_field
         )
         resources[shape] = Resource(shape, _noun(shape), _id_name(segments), producers)
-    return Api(routes, resources, _id_types(routes))
+    return Api(routes, resources, _id_types(routes), _profiles(routes))
+
+
+def _profiles(routes: dict[str, Route]) -> dict[str, dict[str, tuple[Any, Any]]]:
+    """Join what all responses show and all requests write of an item; what reads show counts first."""
+    found: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for role in ("read", "list", "search", "update", "create"):
+        for route in routes.values():
+            if route.role != role or route.entity is None:
+                continue
+            profile = found.setdefault(route.shape, {})
+            known = {normal(name) for name in profile}
+            for name, schema in route.entity.properties.items():
+                if normal(name) not in known and len(profile) < _MOST_PROPERTIES:
+                    profile[name] = schema, route.operation.tool.output_schema
+    for route in routes.values():
+        if route.role not in {"create", "update"}:
+            continue
+        profile = found.setdefault(route.shape, {})
+        known = {normal(name) for name in profile}
+        for key, (place, name) in route.operation.placement.items():
+            if place in {"field", "form"} and normal(name) not in known and len(profile) < _MOST_PROPERTIES:
+                profile[name] = route.operation.tool.parameters[key], route.operation.tool.input_schema
+    return found
 
 
 def _id_types(routes: dict[str, Route]) -> dict[str, str]:
@@ -325,11 +366,11 @@ def _plain(reader: Generator, schema: Any) -> dict[str, Any] | None:
 def _id_field(reader: Generator, properties: dict[str, Any], id_name: str, noun: str) -> str:
     wanted = [
         normal(id_name),
-        *_IDS[:5],
+        *_IDS[:7],
         normal(f"{noun}id"),
         normal(f"{noun}uuid"),
         normal(f"{noun}name"),
-        *_IDS[5:],
+        *_IDS[7:],
     ]
     names: dict[str, str] = {}
     for name in properties:

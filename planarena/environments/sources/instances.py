@@ -20,6 +20,7 @@ __all__ = ["Generator", "NoInstanceError", "everyday_facts"]
 _MAX_DEPTH = 24
 _OPTIONAL_DEPTH = 4
 _KNOWN_DEPTH = 3
+_OVER = r"\b(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
 _PLAIN = ("standard", "regular", "basic", "general", "main", "default")
 # What differs from item to item, and what an example shows the shape of at most.
 _OWN = frozenset(
@@ -223,6 +224,8 @@ class Generator:
             must = name in required
             if not must and depth >= (_KNOWN_DEPTH if self._known else _OPTIONAL_DEPTH):
                 continue
+            if self._known and not must and re.search(_OVER, spaced(name)):
+                continue  # it would have to agree with whether it is so
             inner = properties.get(name, schema.get("additionalProperties", True))
             try:
                 value = self._property(inner if inner is not False else True, name, depth, must)

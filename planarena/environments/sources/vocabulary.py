@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planarena.data import load_yaml
 from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
@@ -14,14 +14,19 @@ from planarena.environments.sources.field_kinds import kind_of_number, kind_of_t
 if TYPE_CHECKING:
     from faker import Faker
 
-__all__ = ["Vocabulary", "everyday_facts", "is_placeholder"]
+__all__ = ["Vocabulary", "everyday_facts", "has_titles", "is_placeholder"]
 
 _WORDS = "seeds/everyday.yaml"
 _PLAIN = ("standard", "regular", "basic", "general", "main", "default")
 _PRICES = (4.9, 7.5, 12.5, 15, 19.9, 24, 29.5, 35, 42, 49, 59.9, 75, 85, 99, 120, 149, 180, 240, 310, 380)
 _DAYS = {"created": (20, 400), "updated": (1, 19), "past": (20, 200), "start": (2, 30), "end": (35, 90)}
+_OF_WHO = {
+    "person": "person", "first_name": "first", "last_name": "last", "email": "email", "username": "username",
+    "company": "company", "city": "city", "region": "region", "country": "country", "country_code": "code",
+    "time_zone": "zone", "street": "street", "postcode": "postcode",
+}  # fmt: skip
 _PICKED = {
-    "region": "regions", "time_zone": "time_zones", "currency": "currencies", "colour": "colours", "city": "cities",
+    "currency": "currencies", "colour": "colours",
     "status": "statuses", "priority": "priorities", "job_title": "job_titles", "department": "departments",
     "tag": "tags", "genre": "genres", "unit": "units", "weather": "weather", "file": "files", "subject": "subjects",
     "reason": "reasons", "message": "messages", "description": "descriptions", "bio": "bios",
@@ -69,6 +74,11 @@ def _topic(noun: str) -> tuple[str, ...] | str:
     return ()
 
 
+def has_titles(noun: str) -> bool:
+    """Say whether it is known what things of a noun are called."""
+    return bool(_topic(noun))
+
+
 def is_placeholder(example: Any, name: str) -> bool:
     """Say whether an example stands for a value rather than being one: `string`, `<name>`, the field's own name."""
     if not isinstance(example, str):
@@ -82,6 +92,48 @@ def is_placeholder(example: Any, name: str) -> bool:
     )  # fmt: skip
 
 
+class Who(NamedTuple):
+    """Somebody, and where they are."""
+
+    person: str
+    first: str
+    last: str
+    email: str
+    username: str
+    company: str
+    city: str
+    region: str
+    country: str
+    code: str
+    zone: str
+    street: str
+    postcode: str
+
+
+@lru_cache(maxsize=4096)
+def _invent(key: str) -> Who:
+    fake, rng = _faker(), Random(key)
+    fake.seed_instance(rng.getrandbits(48))
+    first, last = fake.first_name(), fake.last_name()
+    city, region, country, code, zone = _pick(load_yaml(_WORDS)["places"], rng)
+    login = f"{first}.{last}".lower()
+    return Who(
+        f"{first} {last}",
+        first,
+        last,
+        f"{login}@example.com",
+        login,
+        str(fake.company()).replace(",", "").replace(" and ", " & "),
+        city,
+        region,
+        country,
+        code,
+        zone,
+        f"{rng.randrange(1, 140)} {fake.street_name()}",
+        str(fake.postcode()),
+    )
+
+
 class Vocabulary:
     """The values of one world.
 
@@ -89,8 +141,19 @@ class Vocabulary:
         now: Its present, ISO 8601: what was created lies before it, what is due after it.
     """
 
-    def __init__(self, now: str = "2026-03-02T10:00") -> None:
-        self.now = datetime.fromisoformat(now)
+    def __init__(self, now: str = "2026-03-02T10:00", whose: str = "") -> None:
+        self.now, self.whose = datetime.fromisoformat(now), whose
+
+    def about(self, whose: str) -> Vocabulary:
+        """Return the same vocabulary for the fields of one thing: its names, addresses and places belong together."""
+        return Vocabulary(self.now.isoformat(), whose)
+
+    def _who(self, noun: str, rng: Random) -> Who:
+        """Return whom a field is about: what belongs to one thing is about one, but for its other people."""
+        if not self.whose:
+            return _invent(str(rng.getrandbits(48)))
+        other = noun if _topic(noun) == "person" or noun.endswith(" by") else ""
+        return _invent(f"{self.whose} {other}")
 
     # -- texts -------------------------------------------------------------------------------------
 
@@ -110,13 +173,16 @@ class Vocabulary:
         words = load_yaml(_WORDS)
         if kind == "title":
             return self.title(noun or spaced(name), rng, number)
+        if kind in _OF_WHO:
+            return str(getattr(self._who(noun, rng), _OF_WHO[kind]))
+        if kind in {"message", "description"} and re.search(words["troubles"], noun):
+            return str(_pick(words["reports"], rng))
         if kind in _PICKED:
             return str(_pick(words[_PICKED[kind]], rng))
         if kind in _FIXED:
             return str(_pick(_FIXED[kind], rng))
-        if kind in {"country", "country_code", "language", "locale"}:
-            pair = _pick(words["countries" if "country" in kind else "languages"], rng)
-            return str(pair[kind in {"country", "language"}])
+        if kind in {"language", "locale"}:
+            return str(_pick(words["languages"], rng)[kind == "language"])
         if kind in {"date", "date-time", "time"}:
             return self.moment(name, rng, kind)
         if kind == "type":
@@ -129,14 +195,6 @@ class Vocabulary:
         bits = f"{rng.getrandbits(128):032x}"
         slug = re.sub(r"\W+", "-", noun) or "item"
         made: dict[str, Any] = {
-            "person": lambda: self.person(rng),
-            "first_name": fake.first_name,
-            "last_name": fake.last_name,
-            "company": lambda: _plain_company(fake),
-            "username": lambda: self.person(rng).lower().replace(" ", "."),
-            "email": lambda: f"{self.person(rng).lower().replace(' ', '.')}@example.com",
-            "street": fake.street_address,
-            "postcode": fake.postcode,
             "phone": lambda: f"+1 555 01{rng.randrange(10, 100)}",
             "uri": lambda: _address(spaced(name), slug, rng),
             "host": lambda: f"{slug}.example.com",
@@ -175,13 +233,9 @@ class Vocabulary:
 
     def title(self, noun: str, rng: Random, number: int | None = None) -> str:
         """Return what something of a noun is called."""
-        topic = _topic(noun)
-        if topic == "person":
-            return self.person(rng)
-        if topic == "company":
-            fake = _faker()
-            fake.seed_instance(rng.getrandbits(48))
-            return _plain_company(fake)
+        topic = "person" if noun.endswith(" by") else _topic(noun)
+        if isinstance(topic, str) and topic:
+            return str(getattr(self._who(noun, rng), topic))
         names = topic or tuple(load_yaml(_WORDS)["generic"])
         return names[(rng.randrange(len(names)) if number is None else number) % len(names)]
 
@@ -230,10 +284,6 @@ class Vocabulary:
             return 15 * rng.randrange(1, 9)
         low, high = _RANGES[meaning]
         return rng.randrange(low, high + 1)
-
-
-def _plain_company(fake: Faker) -> str:
-    return str(fake.company()).replace(",", "").replace(" and ", " & ")
 
 
 def _address(words: str, slug: str, rng: Random) -> str:

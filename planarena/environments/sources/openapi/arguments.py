@@ -12,7 +12,7 @@ from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.asking import handle_of, styles_of
 from planarena.environments.sources.openapi.emulator import EmulatedApi
 from planarena.environments.sources.openapi.resources import Api, Route, normal
-from planarena.environments.sources.openapi.wording import noun_of
+from planarena.environments.sources.openapi.wording import main_fields, noun_of
 from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.tool import Tool
 
@@ -120,10 +120,11 @@ class ArgumentMaker:
         optional = [key for key in styles if key not in tool.required]
         rng.shuffle(optional)
         handle = normal(handle_of(self._api, route.shape))
-        must = [key for key in optional if normal(route.operation.placement[key][1]) == handle]
+        main = (main_fields(self._api, route.shape) or frozenset()) | {handle}
+        must = [key for key in optional if normal(route.operation.placement[key][1]) in main]
         if route.role == "create":
             optional = must + [key for key in optional if key not in must]
-            wanted = len(must) + (rng.random() < 0.5)
+            wanted = len(must)
         elif route.role == "update":
             wanted = int(not required)  # one change at a time, as people ask for it
         else:
@@ -137,7 +138,7 @@ class ArgumentMaker:
             if value is not None:
                 arguments[key] = value
                 wanted -= 1
-            elif key in must:
+            elif normal(route.operation.placement[key][1]) == handle:
                 return False
         return wanted <= 0 or route.role not in {"update", "search"}
 

@@ -12,25 +12,40 @@ from planarena.environments.sources.field_kinds import OPAQUE, kind_of_number, k
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.deeds import DEEDS
 from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
-from planarena.environments.sources.vocabulary import is_placeholder
+from planarena.environments.sources.vocabulary import has_titles, is_placeholder
 from planarena.tools.tool import Tool
 
-__all__ = ["Style", "handle_of", "is_speakable", "label_of", "styles_of", "why_not"]
+__all__ = [
+    "HANDLES",
+    "Style",
+    "handle_of",
+    "is_label",
+    "is_speakable",
+    "label_of",
+    "plural",
+    "styles_of",
+    "why_not",
+]
 
 _TECHNICAL = re.compile(
-    r"\b(api|apis|async|auth\w*|batch\w*|blob|bulk|cache\w*|callbacks?|chunk|config\w*|constants?|credentials?|crd|cron|csv|debug\w*|digest|dry|echo|embed|endpoints?|enum\w*|etag|expand|fields?|flags?|force|format|graphql|grant|handshake|hash|health\w*|heartbeat|hooks?|html|http\w*|idempoten\w*|include|index(es)?|ip|json|jwks?|jwt|keys?|live|logs?|lookups?|manifest|meta\w*|metrics?|mutation|namespaces?|nonce|oauth\w*|opt|options|params?|payload|ping|poll|pretty|probe|proxy|query|queue|ready\w*|rest|rpc|rss|saml|schemas?|scim|scopes?|sdk|secrets?|self|sso|ssh|stats|stream|swagger|sync|syntax|telemetry|tokens?|tls|url|urls|uuid|version|versions|webhooks?|wsdl|xml|yaml|odata|delta|diff|ids|v\d+\w*)\b"
+    r"\b(gitignores?|dockerfiles?|licen[sc]es?|commits?|branch(es)?|api|apis|async|auth\w*|batch\w*|blob|bulk|cache\w*|callbacks?|chunk|config\w*|constants?|credentials?|crd|cron|csv|debug\w*|digest|dry|echo|embed|endpoints?|enum\w*|etag|expand|fields?|flags?|force|format|graphql|grant|handshake|hash|health\w*|heartbeat|hooks?|html|http\w*|idempoten\w*|include|index(es)?|ip|json|jwks?|jwt|keys?|live|logs?|lookups?|manifest|meta\w*|metrics?|mutation|namespaces?|nonce|oauth\w*|opt|options|params?|payload|ping|poll|pretty|probe|proxy|query|queue|ready\w*|rest|rpc|rss|saml|schemas?|scim|scopes?|sdk|secrets?|self|sso|ssh|stats|stream|swagger|sync|syntax|telemetry|tokens?|tls|url|urls|uuid|version|versions|webhooks?|wsdl|xml|yaml|odata|delta|diff|ids|v\d+\w*)\b"
 )  # fmt: skip
 _GENERIC = re.compile(
-    r"^(item|items|data|list|lists? of|all|info|get|set|search|find|add|create|update|delete|remove|me|by|new|view|results?|details?|value|values|entries|entry|object|objects|resource|resources|collection|public|private|current|recent|latest|other|test|count|total)$"
+    r"^(owned|entity|entities|starred|shared|merged|closed|opened|failed|unread|node|element|record|item|items|data|list|lists? of|all|info|get|set|search|find|add|create|update|delete|remove|me|by|new|view|results?|details?|value|values|entries|entry|object|objects|resource|resources|collection|public|private|current|recent|latest|other|test|count|total)$"
 )
 _PATHS = re.compile(
     r"\b(and|or|by|for|from|with|to|of|in|on|per|is|has|get|set|do|list|find|search|validate|check|upload|download|import|export|generate|process|preview|calculate|verify|send|request)\b"
 )
-_HANDLES = ("name", "title", "displayname", "label", "fullname", "subject", "headline", "question", "caption", "username", "login", "filename", "companyname", "email", "summary")  # fmt: skip
+HANDLES = ("name", "title", "displayname", "label", "fullname", "subject", "headline", "question", "caption", "username", "login", "filename", "email")  # fmt: skip
 _FREE = frozenset(("title", "subject", "description", "message", "bio", "reason", "file", "tag"))
 _NUMBERS = frozenset(("price", "count", "rating", "percent", "temperature", "age", "year", "minutes"))
 _CONTROLS = re.compile(
     r"\b(sort\w*|order(by)?|order by|limit|offset|page\w*|per page|cursor|fields?|expand|include\w*|exclude\w*|format|callback|locale|language|lang|fuzzy|mode|verbose|raw|strict|type|kind|opt\b.*|channel|platform|algorithm|encoding|level|strategy|scope|grouping|group by|resolution|interval|granularity|with \w+)$"
+)
+
+
+_JARGON = re.compile(
+    r"\b(compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|current|new|old|is|has|can|en|de|fr)\b"
 )
 
 
@@ -68,15 +83,30 @@ def label_of(name: str, noun: str) -> str:
     words = spaced(name)
     head = f"{noun.rsplit(' ', maxsplit=1)[-1]} "
     words = words.removeprefix(f"{noun} ").removeprefix(head)
-    return re.sub(r" (text|value|str|string)$", "", words)
+    words = re.sub(r" (text|value|str|string)$", "", words)
+    counted = re.fullmatch(r"num (\w+)|(\w+) count", words)
+    if counted is not None:
+        return f"number of {counted.group(1) or plural(counted.group(2))}"
+    return words
 
 
-def _is_label(label: str) -> bool:
+def plural(noun: str) -> str:
+    """Return the plural of an English noun, roughly."""
+    if noun.endswith("s") and not noun.endswith(("ss", "us")):
+        return noun
+    if re.search(r"[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if re.search(r"(s|x|z|ch|sh)$", noun) else f"{noun}s"
+
+
+def is_label(label: str) -> bool:
+    """Say whether people call something so."""
     words = label.split(" ")
     return (
         0 < len(words) <= 3
         and all(re.fullmatch(r"[a-z]{2,14}", word) for word in words)
         and not _TECHNICAL.search(label)
+        and not _JARGON.search(label)
         and not _CONTROLS.search(label)
     )
 
@@ -85,15 +115,17 @@ def handle_of(api: Api, shape: str) -> str:
     """Return the property by which people know the items of a resource, as `title`, or ""."""
     profile = api.profiles.get(shape, {})
     resource = api.resources.get(shape)
-    noun = normal(resource.noun) if resource is not None else ""
+    words = resource.noun if resource is not None else ""
+    noun = normal(words)
     names = {normal(name): name for name in profile}
-    for want in (f"{noun}name", f"{noun}title", *_HANDLES):
+    for want in (f"{noun}name", f"{noun}title", *HANDLES):
         found = names.get(want)
         if found is not None:
             schema, root = profile[found]
             merged = _merged(schema, root)
             if _kinds(merged) == {"string"} and "enum" not in merged and "format" not in merged:
-                return found
+                known = has_titles(words) or isinstance(merged.get("examples"), list)
+                return found if known or kind_of_text("", found) != "title" else ""
     return ""
 
 
@@ -130,8 +162,17 @@ def styles_of(route: Route, tool: Tool, noun: str) -> dict[str, Style]:
             style = style_of(name, _merged(schema, tool.input_schema), noun)
             if style is not None:
                 found[key] = style
+    found = {key: style for key, style in found.items() if _is_own(route, key, style)}
     labels = [style.label for style in found.values()]
     return {key: style for key, style in found.items() if labels.count(style.label) == 1}
+
+
+def _is_own(route: Route, key: str, style: Style) -> bool:
+    """A second title is one that nobody would set, and what is renamed is hard to speak of afterwards."""
+    if style.kind != "title" or key in route.operation.tool.required:
+        return True
+    name = normal(route.operation.placement[key][1])
+    return route.role not in {"update", "create"} or (route.role == "create" and name in HANDLES)
 
 
 def style_of(name: str, schema: Mapping[str, Any], noun: str) -> Style | None:
@@ -144,7 +185,7 @@ def style_of(name: str, schema: Mapping[str, Any], noun: str) -> Style | None:
     """
     label = label_of(name, noun)
     kinds = _kinds(schema)
-    if not _is_label(label) or schema.get("readOnly") is True or "const" in schema:
+    if not is_label(label) or schema.get("readOnly") is True or "const" in schema:
         return None
     if "enum" in schema:
         words = [one for one in schema["enum"] if one is not None]

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from planarena.environments.environment import ToolError
+from planarena.environments.sources.field_kinds import kind_of_text
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.deeds import DEEDS
 from planarena.environments.sources.openapi.fields import agrees, fields_of, id_schema, mentions
@@ -170,7 +171,10 @@ class EmulatedApi:
         done = {**record["done"], f"{route.operation.method} {route.verb}": given.fields}
         fields = self._changed(record, {**self._outcome(route, record), **own})
         record = self.state.patch(route.shape, key, fields=fields, done=done)
+        profile = self.api.profiles.get(route.shape, {})
         shows = route.entity is not None and bool(route.entity.id_field)
+        if shows and route.entity is not None:
+            shows = 2 * len(set(route.entity.properties) & set(profile)) > len(route.entity.properties)
         return self.responder.one(name, route, key, given.path, record if shows else None, given.fields)
 
     def _outcome(self, route: Route, record: Record) -> dict[str, Any]:
@@ -266,6 +270,21 @@ class EmulatedApi:
         )
         if number and "maximum" not in merged:
             return int(merged.get("minimum", 0)) + 1000 + rng.randrange(9_000_000)
+        named = next(
+            (
+                route.steps[-1][0]
+                for route in self.api.routes.values()
+                if route.shape == shape and route.role == "read"
+            ),
+            "",
+        )
+        if not number and plain and kind_of_text("", named) == "title":
+            # The same name twice would be one item.
+            noun = self.responder.noun(shape)
+            taken = {record["id"] for record in self.state.scan(shape)}
+            place = content[-1] if isinstance(content[-1], int) else rng.randrange(12)
+            found = [self.responder.vocabulary.title(noun, rng, place + more) for more in range(12)]
+            return next((title for title in found if title not in taken), found[0])
         if not number and plain:
             noun = self.responder.noun(shape).replace(" ", "_")
             return f"{noun}_{rng.getrandbits(40):010x}".ljust(int(merged.get("minLength", 0)), "0")
@@ -325,6 +344,11 @@ class EmulatedWorld(World):
         self._owners: dict[str, Any] = dict.fromkeys(tools, handlers)
 
 
-def id_of(resource: Resource) -> str:
-    """Return the semantic type of a resource's ids."""
-    return f"{resource.shape} id"
+def id_of(resource: Resource, *, listed: bool) -> str:
+    """Return the semantic type of a resource's ids.
+
+    Args:
+        resource: The resource.
+        listed: Of an item that was there before: nobody looks up, changes or deletes what they just created.
+    """
+    return f"{resource.shape} {'listed id' if listed else 'id'}"

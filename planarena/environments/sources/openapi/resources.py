@@ -63,12 +63,14 @@ class Entity(NamedTuple):
         many: Whether it is an array of items.
         properties: The item's properties.
         id_field: The property that holds the id, or "".
+        required: Properties that every item has.
     """
 
     path: tuple[str, ...]
     many: bool
     properties: dict[str, Any]
     id_field: str
+    required: frozenset[str]
 
 
 class Route(NamedTuple):
@@ -335,7 +337,11 @@ def find_entity(root: Any, many: bool, id_name: str, noun: str, fields: set[str]
             id_field = _id_field(reader, properties, id_name, noun)
             score = 2 * bool(id_field) + sum(normal(name) in fields for name in properties)
             if score and (best is None or (score, -len(path)) > best[:2]):
-                best = score, -len(path), Entity(path, many, properties, id_field)
+                best = (
+                    score,
+                    -len(path),
+                    Entity(path, many, properties, id_field, frozenset(item.get("required", ()))),
+                )
         if len(path) < 2:
             queue += [
                 ((*path, name), inner) for name, inner in list(merged.get("properties", {}).items())[:60]

@@ -6,13 +6,14 @@ what a call sends comes back; what is created is dated at the world's now.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from random import Random
 from typing import Any
 
 from planarena.environments.environment import ToolError
-from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of
+from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.fields import placed, told_by
 from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
@@ -24,6 +25,8 @@ from planarena.tools.validation import SchemaValidator
 __all__ = ["Responder", "seed_of"]
 
 _LEVELS = 3
+_OVER = r"^(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
+_MADE = r"\b(created?|creation|added|registered|joined|inserted|updated?|modified|modification|changed)\b"
 
 
 def seed_of(*key: Any) -> int:
@@ -70,6 +73,9 @@ class Responder:
             number: Of an item that was there before; None for one that is created now.
         """
         made = dict(sent)
+        vocabulary = self.vocabulary.about(
+            canonical_bytes([self.salt, shape, inside, str(identity)]).decode()
+        )
         taken = {normal(name) for name in sent}
         ids = {
             route.entity.id_field
@@ -77,23 +83,31 @@ class Responder:
             if route.shape == shape and route.entity is not None
         }
         for name, (schema, root) in self.api.profiles.get(shape, {}).items():
-            if normal(name) in taken or name in ids:
+            if normal(name) in taken or name in ids or re.search(_OVER, spaced(name)):
                 continue
             rng = Random(seed_of("field", self.salt, shape, inside, str(identity), normal(name)))
             generator = Generator(
-                root, rng, vocabulary=self.vocabulary, known=True, noun=self.noun(shape), number=number
+                root, rng, vocabulary=vocabulary, known=True, noun=self.noun(shape), number=number
             )
             try:
                 value = generator.value(schema, name, 1)
                 canonical_bytes(value)
             except (NoInstanceError, RecursionError, CanonicalError):
                 continue
-            if value in ({}, []):
+            if value in ({}, []) or (number is None and not _is_new(name, value, schema, root)):
                 continue
-            made[name] = value
-            if number is None:
-                made[name] = self.dated(name, value, ("created", "updated"))
+            made[name] = value if number is not None else self._fresh(name, value)
         return made
+
+    def _fresh(self, name: str, value: Any) -> Any:
+        """Return a value as a new item has it: its counts are zero, its moments are now."""
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and kind_of_number(name) in {"count", "total"}
+        ):
+            return 0
+        return self.dated(name, value, ("created", "updated"))
 
     def dated(self, name: str, value: Any, roles: tuple[str, ...]) -> Any:
         """Return now in the form of the value, if the field is a moment of one of the roles, else the value."""
@@ -201,18 +215,20 @@ class Responder:
                 made[name] = record["id"]
             elif normal(name) in mine:
                 made[name] = mine[normal(name)]
-            elif name in shown and name in entity.properties:
-                made[name] = self._lasting(name, entity.properties[name], schema, record, shown[name])
+            elif name in shown and name in entity.required:
+                made[name] = self._lasting(name, entity, schema, record, shown[name])
         return made
 
-    def _lasting(self, name: str, inner: Any, schema: Any, record: Record, otherwise: Any) -> Any:
+    def _lasting(self, name: str, entity: Entity, schema: Any, record: Record, otherwise: Any) -> Any:
         """A value that the schema requires and nothing is known of: the same in every response that shows the item."""
         key = (name, canonical_bytes([record["in"], record["id"]]).decode())
         known = self._bases.get(key)
         if known is None:
             rng = Random(seed_of("field", self.salt, *key))
             try:
-                known = Generator(schema, rng, vocabulary=self.vocabulary).value(inner, name, 4)
+                known = Generator(schema, rng, vocabulary=self.vocabulary).value(
+                    entity.properties.get(name, True), name, 4
+                )
             except (NoInstanceError, RecursionError):
                 known = otherwise
             self._bases[key] = known
@@ -248,6 +264,25 @@ class Responder:
         if validator is None or validator.is_valid(made):
             return made
         raise ToolError("not_emulated", "No response of the declared form could be made.")
+
+
+def _is_new(name: str, value: Any, schema: Any, root: Any) -> bool:
+    """Say whether a service has a value of its own for a new item: dates, states, counts, addresses on the web."""
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int | float):
+        kind = kind_of_number(name)
+        return kind in {"count", "total"} or (kind == "epoch" and bool(re.search(_MADE, spaced(name))))
+    if not isinstance(value, str):
+        return False
+    kind = kind_of_text("", name)
+    if kind in {"date", "date-time"}:
+        return bool(re.search(_MADE, spaced(name)))
+    try:
+        merged = Generator(root, Random(0)).merged(schema) if isinstance(schema, dict) else {}
+    except (NoInstanceError, RecursionError):
+        return False
+    return kind in {"status", "uri", "id", "uuid", "secret", "type"} or "enum" in merged
 
 
 def _counted(base: Any, total: int, shown: int) -> Any:

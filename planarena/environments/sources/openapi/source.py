@@ -13,7 +13,7 @@ import msgspec
 from planarena.environments.environment import ToolError
 from planarena.environments.sources.instances import everyday_facts
 from planarena.environments.sources.openapi.arguments import ArgumentMaker
-from planarena.environments.sources.openapi.asking import styles_of, why_not
+from planarena.environments.sources.openapi.asking import why_not
 from planarena.environments.sources.openapi.emulator import (
     EmulatedApi,
     EmulatedWorld,
@@ -129,16 +129,14 @@ class Family:
         repairs: list[str] = []
         for argument, shape in route.steps:
             if shape and isinstance(properties.get(argument), dict):
-                words = {"x-semantic": id_of(self.api.resources[shape])}
+                own = (argument, shape) == route.steps[-1] and route.role in {"read", "update", "delete"}
+                words = {"x-semantic": id_of(self.api.resources[shape], listed=own)}
                 if self._is_hidden(shape):
                     words["x-hidden"] = True  # type: ignore[assignment]
                 properties[argument] = {
                     **self._widened(properties[argument], shape, argument, repairs),
                     **words,
                 }
-        for argument, style in styles_of(route, tool, noun_of(self.api, route)).items():
-            if style.kind == "date":
-                properties[argument] = {**properties[argument], "x-surface": "date"}
         schema = {**tool.input_schema, "properties": properties}
         return msgspec.structs.replace(
             tool,
@@ -331,7 +329,10 @@ class Family:
         for place in places:
             words = [*route.entity.path, *place, route.entity.id_field]
             pointer = "".join(f"/{str(word).replace('~', '~0').replace('/', '~1')}" for word in words)
-            found.append(Offer(pointer, parse_pointer(pointer), id_of(resource), hidden))
+            kinds = (False, True) if route.entity.many else (False,)
+            for listed in kinds:
+                semantic = id_of(resource, listed=listed)
+                found.append(Offer(pointer, parse_pointer(pointer), semantic, hidden))
         return tuple(found)
 
     @cached_property

@@ -8,13 +8,22 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from planarena.environments.sources.field_kinds import OPAQUE, kind_of_number, kind_of_text
-from planarena.environments.sources.openapi.asking import Style, handle_of, label_of, styles_of
+from planarena.environments.sources.openapi.asking import (
+    HANDLES,
+    Style,
+    handle_of,
+    is_label,
+    label_of,
+    plural,
+    styles_of,
+)
 from planarena.environments.sources.openapi.deeds import DEEDS
-from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
+from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
+from planarena.environments.sources.vocabulary import has_titles
 from planarena.environments.wording import Omission, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
-__all__ = ["Told", "noun_of", "plural", "told_of", "word_tool"]
+__all__ = ["Told", "main_fields", "noun_of", "told_of", "word_tool"]
 
 _ON_ITEM = {"read", "update", "delete", "part", "act"}
 # What people want to know of something, the more telling first.
@@ -23,6 +32,24 @@ _TELLING = (
     "subject", "priority", "temperature", "weather", "count", "year", "minutes", "percent", "job_title", "department",
     "colour", "language", "currency", "message", "description", "bio", "region", "age", "username", "street", "reason",
 )  # fmt: skip
+# Parts and documents that tell single facts of what they are called after.
+_PLACES = {
+    "balance",
+    "weather",
+    "forecast",
+    "price",
+    "quote",
+    "location",
+    "address",
+    "rating",
+    "score",
+    "schedule",
+    "availability",
+    "stock",
+    "rate",
+    "usage",
+    "quota",
+}
 _QUOTED = {"subject", "message", "description", "bio", "reason", "title", "file"}
 _MOST_TOLD = 2
 
@@ -42,15 +69,6 @@ class Told(NamedTuple):
     def outputs(self) -> tuple[str, ...]:
         """All pointers."""
         return (*self.names, *(pointer for pointer, _, _ in self.facts))
-
-
-def plural(noun: str) -> str:
-    """Return the plural of an English noun, roughly."""
-    if noun.endswith("s") and not noun.endswith(("ss", "us")):
-        return noun
-    if re.search(r"[^aeiou]y$", noun):
-        return f"{noun[:-1]}ies"
-    return f"{noun}es" if re.search(r"(s|x|z|ch|sh)$", noun) else f"{noun}s"
 
 
 def noun_of(api: Api, route: Route) -> str:
@@ -84,19 +102,53 @@ def told_of(api: Api, route: Route, result: Any) -> Told:
         return Told(tuple(name for name in names if isinstance(_at(result, parse_pointer(name)), str)))
     if route.role in {"part", "document"}:
         path, listed = _listing(result)
-        names = _names(listed) if listed is not None else ""
-        if names:
+        names = _names(listed, noun) if listed is not None else ""
+        if names and has_titles(noun):
             return Told(tuple(_pointer((*path, place, names)) for place in range(2)))
+    if route.role in {"part", "document"} and noun.rsplit(" ", maxsplit=1)[-1] not in _PLACES:
+        needed = [
+            key
+            for key in styles_of(route, route.operation.tool, noun)
+            if key in route.operation.tool.required
+        ]
+        if route.role == "part" or not needed:
+            return Told()
     base = route.entity.path if route.entity is not None and not route.entity.many else ()
     start = _at(result, base)
     if not isinstance(start, dict):
         start, base = result, ()
     avoid = {normal(handle_of(api, route.shape)), normal(route.entity.id_field if route.entity else "")}
-    return Told((), _facts(start, base, noun, avoid if route.role != "document" else set()))
+    if route.role == "document":
+        avoid = set()
+    lasting = None if route.role in {"part", "document"} else main_fields(api, route.shape)
+    facts = _facts(start, base, noun, avoid, lasting)
+    if route.role == "create":
+        # What was just said is no news, and of a new thing little else is.
+        sent = {normal(name) for _, name in route.operation.placement.values()}
+        facts = tuple(fact for fact in facts if normal(fact[0].rsplit("/", maxsplit=1)[-1]) not in sent)
+        facts = tuple(fact for fact in facts if not fact[1].startswith("number of"))
+    return Told((), facts)
+
+
+def main_fields(api: Api, shape: str) -> frozenset[str] | None:
+    """Return the normal names of the fields that everybody fills in who creates an item; None where nobody creates one."""
+    route = next((one for one in api.routes.values() if one.shape == shape and one.role == "create"), None)
+    if route is None:
+        return None
+    styles = styles_of(route, route.operation.tool, noun_of(api, route))
+    handle = normal(handle_of(api, shape))
+    required, optional = set(), []
+    for key, style in styles.items():
+        name = normal(route.operation.placement[key][1])
+        if key in route.operation.tool.required or name == handle:
+            required.add(name)
+        elif style.kind in _TELLING:
+            optional.append((_TELLING.index(style.kind), name))
+    return frozenset((*required, *(name for _, name in sorted(optional)[:1])))
 
 
 def _facts(
-    start: Any, base: Sequence[str | int], noun: str, avoid: set[str]
+    start: Any, base: Sequence[str | int], noun: str, avoid: set[str], lasting: frozenset[str] | None
 ) -> tuple[tuple[str, str, bool], ...]:
     found: list[tuple[int, int, str, str, bool]] = []
     if not isinstance(start, dict):
@@ -104,11 +156,9 @@ def _facts(
     for place, (name, value) in enumerate(start.items()):
         kind = _kind(name, value)
         label = label_of(name, noun)
-        if (
-            normal(name) in avoid
-            or kind not in _TELLING
-            or not re.fullmatch(r"[a-z]{3,14}( [a-z]{3,14}){0,2}", label)
-        ):
+        if lasting is not None and normal(name) not in lasting and kind not in {"status", "count"}:
+            continue  # an item that was just created has no such value
+        if normal(name) in avoid or kind not in _TELLING or not is_label(label):
             continue
         found.append((_TELLING.index(kind), place, _pointer((*base, name)), label, kind in _QUOTED))
     chosen = sorted(found)[:_MOST_TOLD]
@@ -146,7 +196,7 @@ def _listing(value: Any, path: tuple[str | int, ...] = ()) -> tuple[tuple[str | 
     return path, None
 
 
-def _names(listed: list[Any]) -> str:
+def _names(listed: list[Any], noun: str) -> str:
     """Return the property that names each of two listed things, or ""."""
     if len(listed) < 2 or not all(isinstance(one, dict) for one in listed[:2]):
         return ""
@@ -156,7 +206,7 @@ def _names(listed: list[Any]) -> str:
             isinstance(value, str)
             and isinstance(other, str)
             and value != other
-            and kind_of_text("", name) in {"title", "person", "subject"}
+            and normal(name) in {*HANDLES, f"{normal(singular(noun))}name", f"{normal(singular(noun))}title"}
         ):
             return str(name)
     return ""
@@ -312,7 +362,17 @@ def _facts_clause(case: _Case) -> str:
     if not case.told.facts:
         return ""
     return ", and " + " and ".join(
-        f"the {label} is {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+    )
+
+
+def _is(label: str) -> str:
+    return (
+        "are"
+        if re.search(r"[^su]s$", label)
+        and not label.endswith(("address", "status", "is"))
+        and not label.startswith("number")
+        else "is"
     )
 
 
@@ -369,7 +429,7 @@ def _search(case: _Case) -> _Words:
 
 def _read(case: _Case) -> _Words:
     labels = " and the ".join(label for _, label, _ in case.told.facts)
-    is_are = "are" if len(case.told.facts) > 1 else "is"
+    is_are = "are" if len(case.told.facts) > 1 else _is(case.told.facts[0][1])
     tail = _tail(case, case.required, case.optional)
     thing = case.own + case.where
     ask = (
@@ -377,14 +437,14 @@ def _read(case: _Case) -> _Words:
         f"check the {labels} of {thing}{tail}", f"find out what the {labels} of {thing} {is_are}{tail}",
     )  # fmt: skip
     values = " and ".join(
-        f"the {label} is {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
     )
     first = case.told.facts[0]
     report = (
         f"for {thing}, {values}",
-        f"the {first[1]} of {thing} is {_shown(first[0], first[2])}"
+        f"the {first[1]} of {thing} {_is(first[1])} {_shown(first[0], first[2])}"
         + "".join(
-            f", and the {label} is {_shown(pointer, quoted)}"
+            f", and the {label} {_is(label)} {_shown(pointer, quoted)}"
             for pointer, label, quoted in case.told.facts[1:]
         ),
     )
@@ -453,7 +513,7 @@ def _part(case: _Case) -> _Words:
         return _Words(ask, (f'the first two {many}{thing} are "{{{first}}}" and "{{{second}}}"',))
     labels = " and the ".join(label for _, label, _ in case.told.facts)
     values = " and ".join(
-        f"the {label} is {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
     )
     ask = (
         f"look up the {case.noun}{thing}{tail} and tell me the {labels}",

@@ -36,6 +36,9 @@ _GENERIC = re.compile(
 _PATHS = re.compile(
     r"\b(and|or|by|for|from|with|to|of|in|on|per|is|has|get|set|do|list|find|search|validate|check|upload|download|import|export|generate|process|preview|calculate|verify|send|request)\b"
 )
+_CREDENTIAL = re.compile(
+    r"^(x )?(key|api ?key|app ?key|app ?id|access ?token|access ?key|token|auth ?token|api ?token|oauth token|api version|subscription key|client id|client secret|user ?key|apikey|signature|authorization|devid|session ?(id|token)|fields|format|callback)$"
+)
 HANDLES = ("name", "title", "displayname", "label", "fullname", "subject", "headline", "question", "caption", "username", "login", "filename", "email")  # fmt: skip
 _FREE = frozenset(("title", "subject", "description", "message", "bio", "reason", "file", "tag"))
 _NUMBERS = frozenset(("price", "count", "rating", "percent", "temperature", "age", "year", "minutes"))
@@ -240,6 +243,14 @@ def _text_style(name: str, label: str, schema: Mapping[str, Any]) -> Style | Non
         for one in examples
     )
     return Style(label, "example", True) if plain else None
+
+
+def is_credential(place: str, name: str) -> bool:
+    """Say whether an argument is what a client sends with every call: a key, a token, the version of the API."""
+    words = spaced(name)
+    if place in {"header", "cookie"}:
+        return True
+    return place in {"query", "form"} and _CREDENTIAL.match(words) is not None
 
 
 # -- operations ------------------------------------------------------------------------------------

@@ -38,8 +38,13 @@ _LIMITS = ("limit", "perpage", "pagesize", "maxresults", "count", "first", "top"
 _QUERIES = ("q", "query", "search", "term", "keyword", "keywords", "text")
 
 
-def state_observable(api: Api, shape: str) -> bool:
+def state_observable(api: Api, shape: str, role: str = "create") -> bool:
     """Say whether what calls write into the resource can be seen in what reads of it show; true where none writes."""
+    if role in {"delete", "act"}:  # that something is gone or different shows wherever it is listed or read
+        return any(
+            route.shape == shape and route.role in {"read", "list", "search"} and route.entity is not None
+            for route in api.routes.values()
+        )
     written: set[str] = set()
     shown: set[str] = set()
     for route in api.routes.values():

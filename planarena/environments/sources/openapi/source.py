@@ -13,7 +13,7 @@ import msgspec
 from planarena.environments.environment import ToolError
 from planarena.environments.sources.instances import everyday_facts
 from planarena.environments.sources.openapi.arguments import ArgumentMaker
-from planarena.environments.sources.openapi.asking import why_not
+from planarena.environments.sources.openapi.asking import is_credential, why_not
 from planarena.environments.sources.openapi.emulator import (
     EmulatedApi,
     EmulatedWorld,
@@ -125,8 +125,12 @@ class Family:
     def _annotated(self, name: str) -> Tool:
         route = self.api.routes[name]
         tool = route.operation.tool
-        properties = dict(tool.parameters)
-        repairs: list[str] = []
+        secret = {
+            key for key in tool.parameters if is_credential(*route.operation.placement.get(key, ("", key)))
+        }
+        properties = {key: schema for key, schema in tool.parameters.items() if key not in secret}
+        # No user says them and no model should see them: whoever calls the real service adds them.
+        repairs: list[str] = [f"{key}: left out, the client sends it" for key in sorted(secret)]
         for argument, shape in route.steps:
             if shape and isinstance(properties.get(argument), dict):
                 own = (argument, shape) == route.steps[-1] and route.role in {"read", "update", "delete"}
@@ -138,6 +142,8 @@ class Family:
                     **words,
                 }
         schema = {**tool.input_schema, "properties": properties}
+        if secret and "required" in schema:
+            schema["required"] = [key for key in schema["required"] if key not in secret]
         return msgspec.structs.replace(
             tool,
             input_schema=schema,
@@ -232,7 +238,7 @@ class Family:
         left: dict[str, str] = {}
         for name in self._names:
             route, tool = self.api.routes[name], self.tools[name]
-            observable = state_observable(self.api, route.shape)
+            observable = state_observable(self.api, route.shape, route.role)
             reason = why_not(self.api, route, tool, noun_of(self.api, route), observable)
             told = None if reason else self._try(name, world)
             if told is None:

@@ -20,11 +20,11 @@ _FORMATS = {
 _TEXTS = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
-        ("email", r"\be ?mails?( address(es)?)?$|^e ?mail\b"),
         ("mime", r"\bmime|content type|media type"),
         ("file", r"\bfile ?names?$|original name"),
         ("time_zone", r"\btime ?zones?\b|^tz$"),
         ("secret", r"\b(pass ?words?|secret|tokens?|api ?key|hash|checksum|sha\d*|etag|signature|cursor|nonce|fingerprint|cvv|pin|otp|certificate|private key|public key|credentials?|scopes?|md5)\b"),
+        ("email", r"\be ?mails?( address(es)?)?$"),
         ("html", r"\bhtml\b"),
         ("uri", r"\b(ur[li]s?|links?|href|permalink|websites?|web ?site|homepage|endpoint|callback|redirect|avatar|thumbnail|web ?hook|self|src|logo|icon|image|picture|photo|cover)$|^(ur[li]|link|href)\b"),
         ("mac", r"\bmac( address)?$"),

@@ -21,6 +21,7 @@ _MAX_DEPTH = 24
 _OPTIONAL_DEPTH = 4
 _KNOWN_DEPTH = 3
 _OVER = r"\b(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
+_BAD = r"(?i)error|fail|reject|denied|declin|invalid|unknown|delet|expired|cancel|timed|abort|lost|void|suspend|block|undefined|^none$|nothing|charge"
 _PLAIN = ("standard", "regular", "basic", "general", "main", "default")
 # What differs from item to item, and what an example shows the shape of at most.
 _OWN = frozenset(
@@ -123,6 +124,8 @@ class Generator:
                 return self._alternative(schema, key, name, depth)
         if "enum" in schema:
             values = [value for value in schema["enum"] if value not in (None, "")] or schema["enum"]
+            if self._known:  # a world in which most things failed is none
+                values = [value for value in values if not re.search(_BAD, str(value))] or values
             return values[self._rng.randrange(len(values))]
         kind = _kind_of(schema)
         shown = self._shown(schema, kind, name)
@@ -357,6 +360,8 @@ class Generator:
 
     def _truth(self, name: str) -> bool:
         """What goes wrong or ends is mostly not so."""
+        if self._known and re.fullmatch(r"success\w*|ok|valid|succeeded", name, re.IGNORECASE):
+            return True
         rare = re.search(
             r"delet|archiv|block|disab|error|fail|spam|suspend|trash|lock|expired|cancel|closed|hidden|draft|test",
             name,
@@ -400,6 +405,8 @@ def _within(value: float, schema: dict[str, Any]) -> bool:
 def _singular(name: str) -> str:
     if name.endswith("ies") and len(name) > 4:
         return f"{name[:-3]}y"
+    if name.endswith(("uses", "sses", "xes", "ches", "shes")):
+        return name[:-2]
     return name[:-1] if name.endswith("s") and not name.endswith(("ss", "us", "is", "news")) else name
 
 

@@ -14,7 +14,7 @@ from planarena.environments.sources.field_kinds import kind_of_number, kind_of_t
 if TYPE_CHECKING:
     from faker import Faker
 
-__all__ = ["Vocabulary", "everyday_facts", "has_titles", "is_placeholder"]
+__all__ = ["Vocabulary", "everyday_facts", "has_people", "has_titles", "is_placeholder"]
 
 _WORDS = "seeds/everyday.yaml"
 _PLAIN = ("standard", "regular", "basic", "general", "main", "default")
@@ -64,6 +64,8 @@ def _topic(noun: str) -> tuple[str, ...] | str:
     words = load_yaml(_WORDS)
     # "blog post" is a post: the last word counts before the others.
     for text in (noun.rsplit(" ", maxsplit=1)[-1], noun):
+        if noun.endswith(" account") and re.search(r"develop|user|customer|client|partner|member", noun):
+            return "company"
         if re.search(rf"\b({words['people']})s?$", text):
             return "person"
         if re.search(rf"\b({words['companies']})", text):
@@ -77,6 +79,11 @@ def _topic(noun: str) -> tuple[str, ...] | str:
 def has_titles(noun: str) -> bool:
     """Say whether it is known what things of a noun are called."""
     return bool(_topic(noun))
+
+
+def has_people(noun: str) -> bool:
+    """Say whether things of a noun are people."""
+    return noun.endswith(" by") or _topic(noun) == "person"
 
 
 def is_placeholder(example: Any, name: str) -> bool:
@@ -173,6 +180,8 @@ class Vocabulary:
         words = load_yaml(_WORDS)
         if kind == "title":
             return self.title(noun or spaced(name), rng, number)
+        if kind == "person" and "full" in spaced(name) and noun and not has_people(noun):
+            return self.title(noun, rng, number)
         if kind in _OF_WHO:
             return str(getattr(self._who(noun, rng), _OF_WHO[kind]))
         if kind in {"message", "description"} and re.search(words["troubles"], noun):

@@ -12,7 +12,7 @@ from planarena.environments.sources.field_kinds import OPAQUE, kind_of_number, k
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.deeds import DEEDS
 from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
-from planarena.environments.sources.vocabulary import has_titles, is_placeholder
+from planarena.environments.sources.vocabulary import has_people, has_titles, is_placeholder
 from planarena.tools.tool import Tool
 
 __all__ = [
@@ -41,6 +41,9 @@ _CREDENTIAL = re.compile(
 )
 HANDLES = ("name", "title", "displayname", "label", "fullname", "subject", "headline", "question", "caption", "username", "login", "filename", "email")  # fmt: skip
 _FREE = frozenset(("title", "subject", "description", "message", "bio", "reason", "file", "tag"))
+_SET_COUNTS = re.compile(
+    r"\b(quantity|qty|stock|seats|guests|capacity|rooms|persons|people|adults|children|nights|days|weeks|hours|copies|units|points|bedrooms|bathrooms)\b"
+)
 _NUMBERS = frozenset(("price", "count", "rating", "percent", "temperature", "age", "year", "minutes"))
 _CONTROLS = re.compile(
     r"\b(sort\w*|order(by)?|order by|limit|offset|page\w*|per page|cursor|fields?|expand|include\w*|exclude\w*|format|callback|locale|language|lang|fuzzy|mode|verbose|raw|strict|type|kind|opt\b.*|channel|platform|algorithm|encoding|level|strategy|scope|grouping|group by|resolution|interval|granularity|with \w+)$"
@@ -48,7 +51,7 @@ _CONTROLS = re.compile(
 
 
 _JARGON = re.compile(
-    r"\b(compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|current|new|old|is|has|can|en|de|fr)\b"
+    r"\b(compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|current|previous|next|last|new|old|is|has|can|en|de|fr)\b"
 )
 
 
@@ -78,6 +81,9 @@ def is_speakable(noun: str) -> bool:
         and not _TECHNICAL.search(noun)
         and not _GENERIC.match(noun)
         and not _PATHS.search(noun)
+        and not any(
+            word.endswith("s") and not word.endswith(("ss", "us", "business", "sales")) for word in words[:-1]
+        )
     )
 
 
@@ -95,6 +101,10 @@ def label_of(name: str, noun: str) -> str:
 
 def plural(noun: str) -> str:
     """Return the plural of an English noun, roughly."""
+    if noun.endswith("person"):
+        return f"{noun[:-6]}people"
+    if noun.endswith("child"):
+        return f"{noun}ren"
     if noun.endswith("s") and not noun.endswith(("ss", "us")):
         return noun
     if re.search(r"[^aeiou]y$", noun):
@@ -127,8 +137,9 @@ def handle_of(api: Api, shape: str) -> str:
             schema, root = profile[found]
             merged = _merged(schema, root)
             if _kinds(merged) == {"string"} and "enum" not in merged and "format" not in merged:
-                known = has_titles(words) or isinstance(merged.get("examples"), list)
-                return found if known or kind_of_text("", found) != "title" else ""
+                personal = kind_of_text("", found) in {"email", "username"}
+                if has_people(words) if personal else has_titles(words):
+                    return found
     return ""
 
 
@@ -172,10 +183,12 @@ def styles_of(route: Route, tool: Tool, noun: str) -> dict[str, Style]:
 
 def _is_own(route: Route, key: str, style: Style) -> bool:
     """A second title is one that nobody would set, and what is renamed is hard to speak of afterwards."""
-    if style.kind != "title" or key in route.operation.tool.required:
+    if key in route.operation.tool.required:
         return True
     name = normal(route.operation.placement[key][1])
-    return route.role not in {"update", "create"} or (route.role == "create" and name in HANDLES)
+    if route.role == "update":
+        return style.kind not in {"title", "username"} and name not in HANDLES[:-1]
+    return route.role != "create" or style.kind != "title" or name in HANDLES
 
 
 def style_of(name: str, schema: Mapping[str, Any], noun: str) -> Style | None:
@@ -209,7 +222,9 @@ def style_of(name: str, schema: Mapping[str, Any], noun: str) -> Style | None:
         return _text_style(name, label, schema)
     if kinds and kinds <= {"integer", "number"}:
         kind = kind_of_number(name)
-        return Style(label, kind) if kind in _NUMBERS else None
+        # How many comments there are follows from the comments.
+        counted = kind == "count" and not _SET_COUNTS.search(label)
+        return Style(label, kind) if kind in _NUMBERS and not counted else None
     if kinds == {"array"}:
         items = schema.get("items")
         kind = (

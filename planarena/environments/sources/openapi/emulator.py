@@ -275,15 +275,8 @@ class EmulatedApi:
         )
         if number and "maximum" not in merged:
             return int(merged.get("minimum", 0)) + 1000 + rng.randrange(9_000_000)
-        named = next(
-            (
-                route.steps[-1][0]
-                for route in self.api.routes.values()
-                if route.shape == shape and route.role == "read"
-            ),
-            "",
-        )
-        if not number and plain and kind_of_text("", named) == "title":
+        named = self._names_of(shape)
+        if not number and plain and any(kind_of_text("", name) == "title" for name in named):
             # The same name twice would be one item.
             noun = self.responder.noun(shape)
             taken = {record["id"] for record in self.state.scan(shape)}
@@ -297,6 +290,12 @@ class EmulatedApi:
             return Generator(root, rng).value(merged, "id")
         except (NoInstanceError, RecursionError) as error:
             raise ToolError("not_emulated", f"No id of the declared form could be made: {error}") from error
+
+    def _names_of(self, shape: str) -> set[str]:
+        """Return what the API calls the ids of a shape."""
+        own = [route for route in self.api.routes.values() if route.shape == shape]
+        shown = {route.entity.id_field for route in own if route.entity is not None}
+        return shown | {route.steps[-1][0] for route in own if route.role == "read"}
 
     def _id_schema(self, shape: str) -> tuple[dict[str, Any], Any]:
         known = self._ids.get(shape)

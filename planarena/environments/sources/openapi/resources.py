@@ -20,6 +20,7 @@ __all__ = ["Api", "Entity", "Resource", "Role", "Route", "analyse", "find_entity
 Role = Literal["create", "read", "update", "delete", "list", "search", "part", "act", "document", "call"]
 # An item has so many properties at most: the first ones of a description are those that matter.
 _MOST_PROPERTIES = 40
+_IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "statuses": "status"}
 _SEARCH = re.compile(r"^(search|find|query|lookup|filter)", re.IGNORECASE)
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
 _IDS = (
@@ -138,6 +139,8 @@ def _is_parameter(segment: str) -> bool:
 
 def singular(word: str) -> str:
     """Return the singular of an English plural, roughly."""
+    if word.rsplit(" ", maxsplit=1)[-1] in _IRREGULAR:
+        return word.removesuffix(word.rsplit(" ", maxsplit=1)[-1]) + _IRREGULAR[word.rsplit(" ", maxsplit=1)[-1]]
     if re.search(r"(ss|us|is|news|series|status)$", word):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -168,7 +171,7 @@ def analyse(conversion: Conversion) -> Api:
         id_name = _id_name(items.get(f"{shape}/{{}}"))
         noun = _noun(shape)
         entity = None
-        if operation.tool.output_schema is not None and role != "delete":
+        if operation.tool.output_schema is not None:
             entity = find_entity(
                 operation.tool.output_schema,
                 role in {"list", "search"},

@@ -26,6 +26,7 @@ __all__ = ["Responder", "seed_of"]
 
 _LEVELS = 3
 _OVER = r"^(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
+_BEGUN = r"(?i)(created?|new|open|submitted|pending|active|draft|queued|planned|scheduled|todo|to_do|backlog|started|enabled)$"
 _MADE = r"\b(created?|creation|added|registered|joined|inserted|updated?|modified|modification|changed)\b"
 
 
@@ -96,10 +97,17 @@ class Responder:
                 continue
             if value in ({}, []) or (number is None and not _is_new(name, value, schema, root)):
                 continue
-            made[name] = value if number is not None else self._fresh(name, value)
+            made[name] = value if number is not None else self._fresh(name, value, schema, root)
         return made
 
-    def _fresh(self, name: str, value: Any) -> Any:
+    @staticmethod
+    def _merged_of(schema: Any, root: Any) -> dict[str, Any]:
+        try:
+            return Generator(root, Random(0)).merged(schema) if isinstance(schema, dict) else {}
+        except (NoInstanceError, RecursionError):
+            return {}
+
+    def _fresh(self, name: str, value: Any, schema: Any, root: Any) -> Any:
         """Return a value as a new item has it: its counts are zero, its moments are now."""
         if (
             isinstance(value, int)
@@ -107,6 +115,10 @@ class Responder:
             and kind_of_number(name) in {"count", "total"}
         ):
             return 0
+        if kind_of_text("", name) == "status" and isinstance(value, str):
+            merged = self._merged_of(schema, root)
+            fresh = [one for one in merged.get("enum", ()) if isinstance(one, str) and re.match(_BEGUN, one)]
+            return fresh[0] if fresh else value
         return self.dated(name, value, ("created", "updated"))
 
     def dated(self, name: str, value: Any, roles: tuple[str, ...]) -> Any:
@@ -278,10 +290,7 @@ def _is_new(name: str, value: Any, schema: Any, root: Any) -> bool:
     kind = kind_of_text("", name)
     if kind in {"date", "date-time"}:
         return bool(re.search(_MADE, spaced(name)))
-    try:
-        merged = Generator(root, Random(0)).merged(schema) if isinstance(schema, dict) else {}
-    except (NoInstanceError, RecursionError):
-        return False
+    merged = Responder._merged_of(schema, root)
     return kind in {"status", "uri", "id", "uuid", "secret", "type"} or "enum" in merged
 
 

@@ -93,6 +93,8 @@ def _add_step(branch: Tree, action: Action, trajectory: JoinedTrajectory) -> Non
 
     title = Text(f"{action.number + 1}. ")
     title.append(plain(action.tool.wire_name), "bold cyan")
+    if not action.asked:
+        title.append(" (implied)", "dim")
     if action.plan:
         title.append(f"  {plain(action.plan)}", "dim")
     step = branch.add(title)

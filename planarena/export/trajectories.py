@@ -60,6 +60,7 @@ class Action(NamedTuple):
         status: `ok`, or the kind of failure.
         observation: The result, or the error where the status is not `ok`.
         execution_kind: How honest the execution was.
+        asked: Whether the user's message asks for it; what is not asked for only serves another step.
     """
 
     number: int
@@ -72,6 +73,7 @@ class Action(NamedTuple):
     status: str
     observation: Any
     execution_kind: str
+    asked: bool = True
 
     def as_data(self) -> dict[str, Any]:
         """Return the step as exports and `planarena inspect --json` write it."""
@@ -79,6 +81,7 @@ class Action(NamedTuple):
             "step": self.number,
             "group": self.group,
             "turn": self.turn,
+            "asked": self.asked,
             "tool": self.tool.wire_name,
             "plan": self.plan,
             "arguments": self.arguments,
@@ -302,6 +305,7 @@ def _action(step: StepRow, tool: ToolRow, execution: ExecutionRow) -> Action:
         status=execution.status,
         observation=msgspec.json.decode(execution.result if execution.status == "ok" else execution.error),
         execution_kind=execution.execution_kind,
+        asked=step.asked,
     )
 
 

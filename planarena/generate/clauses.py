@@ -163,33 +163,37 @@ class StepWords(NamedTuple):
                 return name.text
         reference = producer.wording.refer[pointer]
         noun = noun_of(producer, pointer)
-        if memory is not None and (source, pointer) in memory.names:
-            fresh = memory.is_fresh(source, pointer, noun)
-            memory.mention(source, pointer, noun)
-            again = _again(reference.again, noun, voice)
-            return again if fresh and again else memory.names[source, pointer]
-        if voice.near == source or (memory is not None and source in memory.shown):
-            phrases = reference.short
-        elif (
-            memory is not None
-            and memory.is_fresh(source, pointer, noun)
-            and (again := _again(reference.again, noun, voice))
-        ):
-            return again
-        else:
-            phrases, voice = whole_phrases(reference, producer.arguments), voice._replace(near=None)
-        template = parse_template(phrases[voice.pick % len(phrases)])
-        text = producer._render(template, voice, said)
-        if memory is not None and text in memory.phrases and not noun and _is_only(producer, voice.steps):
-            # Tools without records of their own: a long description is said once, then in short.
-            template = parse_template(reference.short[voice.pick % len(reference.short)])
-            return producer._render(template, voice, said)
+        # Tools without records of their own go by what they are called in short.
+        kind = noun or ("" if producer.wording.records else f"{producer.operation.tool.wire_name} {pointer}")
         if memory is not None:
-            memory.mention(source, pointer, noun)
-            # A phrase that is nothing but an argument ("{name}") says whatever that says.
-            if phrases is not reference.short and any(part.kind == "text" for part in template):
-                memory.describe(text, source, pointer, resolve(producer.result, parse_pointer(pointer)))
+            fresh, name = memory.is_fresh(source, pointer, kind), memory.names.get((source, pointer))
+            memory.mention(source, pointer, kind)
+            pointing = reference.again or _pointing(noun) or (reference.short if kind else ())
+            if fresh and pointing:
+                return producer._phrase(pointing, voice, said)
+            if name is not None:
+                return name
+        if voice.near == source or (memory is not None and source in memory.shown):
+            return producer._phrase(reference.short, voice, said)
+        return self._described(source, pointer, voice._replace(near=None), said)
+
+    def _described(self, source: int, pointer: str, voice: Voice, said: list[Said]) -> str:
+        """Describe a value of an earlier result in full, by what its look-up was told."""
+        producer, memory = voice.steps[source], voice.memory
+        reference = producer.wording.refer[pointer]
+        phrases = whole_phrases(reference, producer.arguments)
+        text = producer._phrase(phrases, voice, said)
+        if memory is None:
+            return text
+        if text in memory.phrases and not producer.wording.records and _is_only(producer, voice.steps):
+            return producer._phrase(reference.short, voice, said)  # a long description is said once
+        # A phrase that is nothing but an argument ("{name}") says whatever that says.
+        if any(part.kind == "text" for phrase in phrases for part in parse_template(phrase)):
+            memory.describe(text, source, pointer, resolve(producer.result, parse_pointer(pointer)))
         return text
+
+    def _phrase(self, phrases: tuple[str, ...], voice: Voice, said: list[Said]) -> str:
+        return self._render(parse_template(phrases[voice.pick % len(phrases)]), voice, said)
 
 
 def _is_only(producer: StepWords, steps: list[StepWords]) -> bool:
@@ -203,9 +207,8 @@ def whole_phrases(reference: Reference, arguments: Collection[str]) -> tuple[str
     return tuple(one for one in reference.full if not set(arguments) - names_in(one)) or reference.full
 
 
-def _again(phrases: tuple[str, ...], noun: str, voice: Voice) -> str:
-    found = phrases or ((f"that {noun}", f"the same {noun}", f"that {noun}") if noun else ())
-    return spell(found[voice.pick % len(found)], voice.style) if found else ""
+def _pointing(noun: str) -> tuple[str, ...]:
+    return (f"that {noun}", f"the same {noun}", f"that {noun}") if noun else ()
 
 
 def _is_json(value: Any) -> bool:

@@ -73,10 +73,10 @@ _STEP_LEADS = (
 
 
 def write_step_plan(step: StepWords, steps: list[StepWords], rng: Random, style: Style = PLAIN) -> str:
-    """Write the line of plan that goes with one action."""
+    """Write the line of plan that goes with one action: what earlier steps showed is known by then, and has its name."""
     template = pick(step.wording.plan, rng)
     near = step.number - 1 if step.number else None
-    text = step.clause(template, Voice(steps, rng.randrange(1000), near, style=style)).text
+    text = step.clause(template, Voice(steps, rng.randrange(1000), near, known=True, style=style)).text
     return pick(_STEP_LEADS if step.number else _FIRST, rng).format(text[:1].lower() + text[1:])
 
 

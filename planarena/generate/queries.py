@@ -23,7 +23,7 @@ from planarena.generate.words import repeated_phrase
 __all__ = ["REGISTERS", "Query", "Telling", "write_query"]
 
 # How often a conversation is begun again when it repeats itself or says one phrase for two things.
-_MOST_TRIES = 8
+_MOST_TRIES = 6
 # Share of the requests that are whole sentences, where the words have some [ours].
 _WHOLE = {
     "plain": 0.45,

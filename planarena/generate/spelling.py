@@ -23,15 +23,15 @@ _AMERICAN = {
     "litre": "liter", "litres": "liters", "metre": "meter", "metres": "meters", "neighbour": "neighbor",
     "neighbours": "neighbors", "neighbour's": "neighbor's", "offence": "offense", "organise": "organize",
     "organised": "organized", "organiser": "organizer", "organises": "organizes", "organising": "organizing",
-    "parcel": "package", "parcels": "packages", "practise": "practice", "prioritise": "prioritize",
+    "practise": "practice", "prioritise": "prioritize",
     "programme": "program", "programmes": "programs", "realise": "realize", "realised": "realized",
-    "recognise": "recognize", "rescheduled": "rescheduled", "rota": "roster", "sceptical": "skeptical",
+    "recognise": "recognize", "sceptical": "skeptical",
     "signalling": "signaling", "specialise": "specialize", "storey": "story", "summarise": "summarize",
-    "theatre": "theater", "timetable": "schedule", "travelled": "traveled", "travelling": "traveling",
-    "tyre": "tire", "tyres": "tires", "whilst": "while", "fortnight": "two weeks", "cheers": "thanks",
-    "diary": "calendar", "tidied": "cleaned", "towards": "toward", "learnt": "learned",
+    "theatre": "theater", "travelled": "traveled", "travelling": "traveling",
+    "tyre": "tire", "tyres": "tires", "whilst": "while",
+    "towards": "toward", "learnt": "learned",
 }  # fmt: skip
-_WORD = re.compile(r"[A-Za-z][A-Za-z']*")
+_WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z][A-Za-z']*(?![A-Za-z0-9_])")
 _SHORT = (
     (r"\b([Ii])t is\b(?! [.,;])", r"\1t's"),
     (r"\b([Tt])hat is\b(?= (done|all|sorted|set|settled|in))", r"\1hat's"),

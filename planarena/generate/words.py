@@ -7,7 +7,7 @@ from collections import Counter
 
 __all__ = ["repeated_phrase"]
 
-_WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?|\d+")
+_WORD = re.compile(r"[A-Za-z0-9]+(?:'[a-z]+)?")
 # A run of so many words may stand at most so often in a request.
 _LENGTH, _MOST = 4, 2
 

@@ -78,7 +78,8 @@ def _first_changed(
             now = resolve(_look_up(backend, program, taken, is_read, source), path)
             then = resolve(taken[source].outcome.result, path)
             if now != then:
-                detail = f"step {step}: {argument} is {then!r}, looked up again {now!r}"
+                shown = repr(now) if isinstance(now, str | int | float) else "nothing"
+                detail = f"step {step}: {argument} is {then!r}, looked up again {shown}"
                 return ReferenceFault("changed", detail)
         backend.call(taken[step].tool, taken[step].arguments)
     return None

@@ -322,7 +322,7 @@ class DiscardRow(TableRow, frozen=True):
     """A candidate that did not become a trajectory, and why.
 
     Attributes:
-        stage: `execution`, `order`, `parallel`, `determinism`, `minimality`, `query` or `duplicate`.
+        stage: `execution`, `sense`, `reference`, `order`, `parallel`, `determinism`, `minimality`, `query` or `duplicate`.
         reason: A stable word within the stage.
         detail: The evidence, for people.
     """

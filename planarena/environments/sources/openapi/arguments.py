@@ -12,7 +12,7 @@ from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.asking import handle_of, styles_of
 from planarena.environments.sources.openapi.emulator import EmulatedApi
 from planarena.environments.sources.openapi.resources import Api, Route, normal
-from planarena.environments.sources.openapi.wording import main_fields, noun_of
+from planarena.environments.sources.openapi.telling import main_fields, noun_of
 from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.tool import Tool
 

@@ -316,7 +316,7 @@ def why_not(api: Api, route: Route, tool: Tool, noun: str, observable: bool) -> 
 
 def _path_reason(api: Api, tool: Tool, argument: str, shape: str) -> str:
     schema = tool.parameters[argument]
-    if isinstance(schema, dict) and schema.get("x-hidden"):
+    if schema.get("x-hidden"):
         owner = api.resources[shape]
         if not handle_of(api, shape):
             return "what it is about has no name that people use"

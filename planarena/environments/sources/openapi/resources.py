@@ -140,7 +140,9 @@ def _is_parameter(segment: str) -> bool:
 def singular(word: str) -> str:
     """Return the singular of an English plural, roughly."""
     if word.rsplit(" ", maxsplit=1)[-1] in _IRREGULAR:
-        return word.removesuffix(word.rsplit(" ", maxsplit=1)[-1]) + _IRREGULAR[word.rsplit(" ", maxsplit=1)[-1]]
+        return (
+            word.removesuffix(word.rsplit(" ", maxsplit=1)[-1]) + _IRREGULAR[word.rsplit(" ", maxsplit=1)[-1]]
+        )
     if re.search(r"(ss|us|is|news|series|status)$", word):
         return word
     if word.endswith("ies") and len(word) > 4:

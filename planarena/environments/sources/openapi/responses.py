@@ -114,7 +114,7 @@ class Responder:
             and not isinstance(value, bool)
             and kind_of_number(name) in {"count", "total"}
         ):
-            return 0
+            return 0 if self._merged_of(schema, root).get("minimum", 0) <= 0 else value
         if kind_of_text("", name) == "status" and isinstance(value, str):
             merged = self._merged_of(schema, root)
             fresh = [one for one in merged.get("enum", ()) if isinstance(one, str) and re.match(_BEGUN, one)]

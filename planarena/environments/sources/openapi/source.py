@@ -23,7 +23,8 @@ from planarena.environments.sources.openapi.emulator import (
 from planarena.environments.sources.openapi.resources import Api, analyse, normal
 from planarena.environments.sources.openapi.schemas import Results, compile_arguments
 from planarena.environments.sources.openapi.seeding import seed_tables
-from planarena.environments.sources.openapi.wording import Told, noun_of, told_of, word_tool
+from planarena.environments.sources.openapi.telling import Told, noun_of, told_of
+from planarena.environments.sources.openapi.wording import word_tool
 from planarena.environments.sources.source import Opened
 from planarena.environments.state import Record
 from planarena.environments.wording import Offer, ToolWording, parse_pointer
@@ -274,7 +275,7 @@ class Family:
                 name
                 for name in found
                 if any(
-                    isinstance(schema, dict) and schema.get("x-hidden") and schema["x-semantic"] not in shown
+                    schema.get("x-hidden") and schema["x-semantic"] not in shown
                     for schema in self.tools[name].parameters.values()
                 )
             ]

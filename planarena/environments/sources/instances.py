@@ -22,7 +22,7 @@ _MAX_DEPTH = 24
 _OPTIONAL_DEPTH = 4
 _KNOWN_DEPTH = 3
 _OVER = r"\b(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
-_BAD = r"(?i)error|fail|reject|denied|declin|invalid|unknown|delet|expired|cancel|timed|abort|lost|void|suspend|block|undefined|^none$|nothing|charge"
+_BAD = r"(?i)error|fail|reject|denied|declin|invalid|unknown|archiv|delet|expired|cancel|timed|abort|lost|void|suspend|block|undefined|^none$|nothing|charge"
 _PLAIN = ("standard", "regular", "basic", "general", "main", "default")
 # What differs from item to item, and what an example shows the shape of at most.
 _OWN = frozenset(
@@ -221,7 +221,28 @@ class Generator:
         if (
             depth
             and named
-            and named not in {"data", "result", "results", "item", "items", "attributes", "response"}
+            and named
+            not in {
+                "data",
+                "result",
+                "results",
+                "item",
+                "items",
+                "attributes",
+                "response",
+                "entry",
+                "entries",
+                "list",
+                "rows",
+                "row",
+                "records",
+                "record",
+                "values",
+                "value",
+                "elements",
+                "content",
+                "page",
+            }
         ):
             self._noun = _singular(spaced(named))
         for name in [*required, *self._optional(properties, required)]:

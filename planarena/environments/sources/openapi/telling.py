@@ -141,6 +141,8 @@ def _facts(
     for place, (name, value) in enumerate(start.items()):
         kind = _kind(name, value)
         label = label_of(name, noun)
+        if kind == "count" and label.endswith("s") and " " not in label:
+            label = f"number of {label}"
         if lasting is not None and normal(name) not in lasting and kind not in {"status", "count"}:
             continue  # an item that was just created has no such value
         if normal(name) in avoid or kind not in _TELLING or not is_label(label):

@@ -123,7 +123,7 @@ def _check_source(source: str, unsafe: bool, as_json: bool) -> int:
     import json
 
     from planarena.environments.sources import SourceOptions, open_source, split_source
-    from planarena.environments.sources.openapi.source import openapi_tools
+    from planarena.environments.sources.openapi.source import families, left_out_of, openapi_tools
 
     kind, rest = split_source(source)
     problems: list[dict[str, str]] = []
@@ -137,6 +137,8 @@ def _check_source(source: str, unsafe: bool, as_json: bool) -> int:
             ]
             for operation in conversion.operations:
                 notes += [f"{operation.tool.wire_name}: {repair}" for repair in operation.tool.schema_repairs]
+            left = left_out_of(families(conversion))
+            notes += [f"{file.name}: {count} operations are left out: {why}" for why, count in left.most_common()]
     else:
         opened = open_source(source, SourceOptions(unsafe_no_sandbox=unsafe))
         usable = len(opened.tools)

@@ -14,7 +14,7 @@ from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, Exe
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from builds import contents, kill_when, shards
 
-N = 120
+N = 180
 VENDORS = 14
 
 
@@ -22,7 +22,9 @@ def description(vendor, file, resources):
     """Return an API with so many resources of five operations each."""
     paths, schemas = {}, {}
     for number in range(resources):
-        name = f"{('Crate', 'Parcel', 'Ticket', 'Badge')[number % 4]}{vendor}y{file}x{number}"
+        noun = ("task", "ticket", "product", "project")[number % 4]
+        colour = ("red", "blue", "green", "white", "black", "brown", "yellow", "purple", "orange")[number]
+        name = f"{noun.title()}{vendor}y{file}x{number}"
         fields = {
             "name": {"type": "string"},
             "status": {"type": "string", "enum": ["open", "sent", "closed"]},
@@ -56,11 +58,11 @@ def description(vendor, file, resources):
         }
         item = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
         low = name.lower()
-        paths[f"/{low}s"] = {
+        paths[f"/{colour}-{noun}s"] = {
             "get": {"operationId": f"list_{low}", "responses": listed},
             "post": {"operationId": f"create_{low}", "requestBody": body, "responses": shown},
         }
-        paths[f"/{low}s/{{id}}"] = {
+        paths[f"/{colour}-{noun}s/{{id}}"] = {
             "parameters": [item],
             "get": {"operationId": f"get_{low}", "responses": shown},
             "patch": {"operationId": f"change_{low}", "requestBody": body, "responses": shown},

@@ -86,7 +86,7 @@ _NUMBERS = tuple(
         ("milliseconds", r"\b(ms|milliseconds|millis)$"),
         ("epoch", r"\b(created|updated|modified|expires|timestamp|date|at|on|time|deadline)$"),
         ("id", r"\b([ugs]?u?id|ids|gid|number|code|key)$"),
-        ("total", r"^(total|total (count|results|items|records|elements)|count|num results|size|item count|record count|total size)$"),
+        ("total", r"^(total|total (count|results|items|records|elements)|count|num results|item count|record count|total size)$"),
         ("page", r"\b(page|offset|skip|start|cursor|pages|limit|per page|page size|first|top|max results|size|per ?page|start index|max|min|take|from|page number|page count|timeout|retry|retries|port|interval|ttl|version|depth)$"),
         ("count", r"\b(count|quantity|qty|num|number of \w+|followers?|likes?|views?|comments?|plays?|items?|members?|users?|guests?|adults|children|seats|rooms|people|persons|stock|inventory|votes|replies|shares|tracks|songs|episodes|books|copies|units|points|nights|days|weeks|hours|months|years|bedrooms|bathrooms|capacity)$"),
         ("age", r"\bage$"),

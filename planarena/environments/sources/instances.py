@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, spaced
+from planarena.environments.sources.folding import fold, kind_of
 from planarena.environments.sources.vocabulary import Vocabulary, everyday_facts, is_placeholder
 from planarena.tools.patterns import sample_pattern
 
@@ -21,7 +22,7 @@ _MAX_DEPTH = 24
 _OPTIONAL_DEPTH = 4
 _KNOWN_DEPTH = 3
 _OVER = r"\b(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
-_BAD = r"(?i)error|fail|reject|denied|declin|invalid|unknown|delet|expired|cancel|timed|abort|lost|void|suspend|block|undefined|^none$|nothing|charge"
+_BAD = r"(?i)error|fail|reject|denied|declin|invalid|unknown|archiv|delet|expired|cancel|timed|abort|lost|void|suspend|block|undefined|^none$|nothing|charge"
 _PLAIN = ("standard", "regular", "basic", "general", "main", "default")
 # What differs from item to item, and what an example shows the shape of at most.
 _OWN = frozenset(
@@ -127,7 +128,7 @@ class Generator:
             if self._known:  # a world in which most things failed is none
                 values = [value for value in values if not re.search(_BAD, str(value))] or values
             return values[self._rng.randrange(len(values))]
-        kind = _kind_of(schema)
+        kind = kind_of(schema)
         shown = self._shown(schema, kind, name)
         return self._typed(schema, kind, name, depth) if shown is _NONE else shown
 
@@ -157,13 +158,13 @@ class Generator:
                     if target is False:
                         raise NoInstanceError("the schema allows nothing")
                     target = {}
-                schema = _fold(target, rest) if rest else target
+                schema = fold(target, rest) if rest else target
             elif "allOf" in schema:
                 folded = {key: value for key, value in schema.items() if key != "allOf"}
                 for part in schema["allOf"]:
                     if part is False:
                         raise NoInstanceError("the schema allows nothing")
-                    folded = _fold(folded, self.merged(part)) if isinstance(part, dict) else folded
+                    folded = fold(folded, self.merged(part)) if isinstance(part, dict) else folded
                 schema = folded
             else:
                 return schema
@@ -191,7 +192,7 @@ class Generator:
             if option is False:
                 continue
             try:
-                joined = _fold(rest, self.merged(option)) if isinstance(option, dict) else rest
+                joined = fold(rest, self.merged(option)) if isinstance(option, dict) else rest
                 return self.value(joined, name, depth + 1)
             except NoInstanceError:
                 continue
@@ -220,7 +221,28 @@ class Generator:
         if (
             depth
             and named
-            and named not in {"data", "result", "results", "item", "items", "attributes", "response"}
+            and named
+            not in {
+                "data",
+                "result",
+                "results",
+                "item",
+                "items",
+                "attributes",
+                "response",
+                "entry",
+                "entries",
+                "list",
+                "rows",
+                "row",
+                "records",
+                "record",
+                "values",
+                "value",
+                "elements",
+                "content",
+                "page",
+            }
         ):
             self._noun = _singular(spaced(named))
         for name in [*required, *self._optional(properties, required)]:
@@ -275,7 +297,7 @@ class Generator:
         return plain[: self._most_optional]
 
     def _is_compound(self, schema: Any) -> bool:
-        return isinstance(schema, dict) and _kind_of(self.merged(schema)) in {"object", "array", ""}
+        return isinstance(schema, dict) and kind_of(self.merged(schema)) in {"object", "array", ""}
 
     def _array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
         prefix = schema.get("prefixItems", [])
@@ -408,52 +430,3 @@ def _singular(name: str) -> str:
     if name.endswith(("uses", "sses", "xes", "ches", "shes")):
         return name[:-2]
     return name[:-1] if name.endswith("s") and not name.endswith(("ss", "us", "is", "news")) else name
-
-
-def _kind_of(schema: dict[str, Any]) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
-    if kind is None:
-        if "properties" in schema or "required" in schema or "additionalProperties" in schema:
-            return "object"
-        if "items" in schema or "prefixItems" in schema:
-            return "array"
-        if any(key in schema for key in ("minimum", "maximum", "multipleOf")):
-            return "number"
-        return ""
-    return str(kind)
-
-
-def _fold(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-    """Join two schemas that must both hold; where they conflict the caller's validation decides."""
-    joined = dict(left)
-    for key, value in right.items():
-        if key not in joined or joined[key] == value:
-            joined[key] = value
-        elif key == "properties":
-            both = {n: {"allOf": [joined[key][n], s]} if n in joined[key] else s for n, s in value.items()}
-            joined[key] = {**joined[key], **both}
-        elif key == "required":
-            joined[key] = [*joined[key], *(name for name in value if name not in joined[key])]
-        elif key in {"minimum", "minLength", "minItems", "minProperties", "exclusiveMinimum"}:
-            joined[key] = max(joined[key], value)
-        elif key in {"maximum", "maxLength", "maxItems", "maxProperties", "exclusiveMaximum"}:
-            joined[key] = min(joined[key], value)
-        elif key == "enum":
-            joined[key] = [one for one in joined[key] if one in value] or joined[key]
-        elif key in {"oneOf", "anyOf"}:
-            joined["allOf"] = [*joined.get("allOf", []), {key: value}]
-        elif key == "type":
-            joined[key] = _common(joined[key], value)
-        elif key in {"description", "title", "default", "examples"}:
-            joined[key] = value
-    return joined
-
-
-def _common(left: Any, right: Any) -> Any:
-    lefts, rights = [x if isinstance(x, list) else [x] for x in (left, right)]
-    both = [kind for kind in lefts if kind in rights]
-    if not both:
-        both = ["integer"] if {"integer", "number"} <= {*lefts, *rights} else lefts
-    return both[0] if len(both) == 1 else both

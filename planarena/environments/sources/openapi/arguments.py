@@ -12,7 +12,7 @@ from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.asking import handle_of, styles_of
 from planarena.environments.sources.openapi.emulator import EmulatedApi
 from planarena.environments.sources.openapi.resources import Api, Route, normal
-from planarena.environments.sources.openapi.wording import main_fields, noun_of
+from planarena.environments.sources.openapi.telling import main_fields, noun_of
 from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.tool import Tool
 
@@ -154,7 +154,8 @@ class ArgumentMaker:
             return self._known_word(route, rows, rng)
         taken = {str(value) for row in rows for value in row["fields"].values() if isinstance(value, str)}
         noun = handlers.responder.noun(route.shape)
-        for _ in range(4):
+        first = rng.randrange(12)
+        for more in range(12):
             generator = Generator(
                 tool.input_schema,
                 rng,
@@ -162,7 +163,7 @@ class ArgumentMaker:
                 vocabulary=handlers.responder.vocabulary,
                 strict=style.kind not in {"choice", "example"},
                 noun=noun,
-                number=rng.randrange(12),
+                number=first + more,
             )
             value = sayable_value(generator, tool.parameters[key], name)
             if value is None or not is_sayable(value) or '"' in str(value):

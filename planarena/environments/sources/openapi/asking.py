@@ -51,7 +51,7 @@ _CONTROLS = re.compile(
 
 
 _JARGON = re.compile(
-    r"\b(compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|current|previous|next|last|new|old|is|has|can|en|de|fr)\b"
+    r"\b(compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|archival|legal|current|previous|next|last|new|old|is|has|can|en|de|fr)\b"
 )
 
 
@@ -316,7 +316,7 @@ def why_not(api: Api, route: Route, tool: Tool, noun: str, observable: bool) -> 
 
 def _path_reason(api: Api, tool: Tool, argument: str, shape: str) -> str:
     schema = tool.parameters[argument]
-    if isinstance(schema, dict) and schema.get("x-hidden"):
+    if schema.get("x-hidden"):
         owner = api.resources[shape]
         if not handle_of(api, shape):
             return "what it is about has no name that people use"
@@ -336,6 +336,7 @@ def _path_reason(api: Api, tool: Tool, argument: str, shape: str) -> str:
         "genre",
         "colour",
     }
-    if style is None or style.kind not in spoken:
+    personal = bool(shape) and has_people(api.resources[shape].noun)
+    if style is None or style.kind not in spoken or (personal and style.kind == "title"):
         return "needs an id that nobody knows"
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["DEEDS", "Deed"]
+__all__ = ["DEEDS", "STATES", "Deed"]
 
 
 class Deed(NamedTuple):
@@ -14,6 +14,8 @@ class Deed(NamedTuple):
         ask: The verb, as "cancel".
         done: What the item then is, as "cancelled".
         undoes: What it then is no longer, as "archived", or "".
+
+    A state that the item has is then `done`, or what services say for it: `STATES`.
     """
 
     ask: str
@@ -41,4 +43,14 @@ DEEDS: dict[str, Deed] = {
         ("pin", "pinned", ""), ("unpin", "unpinned", "pinned"), ("refund", "refunded", ""), ("suspend", "suspended", ""),
         ("unsuspend", "unsuspended", "suspended"), ("bookmark", "bookmarked", ""), ("feed", "fed", ""),
     )
+}  # fmt: skip
+
+STATES: dict[str, tuple[str, ...]] = {
+    "enable": ("enabled", "active", "running"), "disable": ("disabled", "inactive", "disabling"),
+    "activate": ("active", "enabled", "running"), "deactivate": ("inactive", "disabled"),
+    "cancel": ("cancelled", "canceled"), "start": ("started", "running", "active"), "stop": ("stopped", "inactive"),
+    "resume": ("active", "running", "resumed"), "complete": ("completed", "complete", "done"),
+    "finish": ("finished", "completed", "done"), "reopen": ("open", "reopened", "active"), "close": ("closed", "done"),
+    "suspend": ("suspended", "inactive"), "unsuspend": ("active",), "lock": ("locked",), "unlock": ("unlocked", "active"),
+    "block": ("blocked",), "unblock": ("active", "unblocked"), "approve": ("approved", "accepted"),
 }  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.field_kinds import kind_of_text
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.deeds import DEEDS
+from planarena.environments.sources.openapi.deeds import DEEDS, STATES
 from planarena.environments.sources.openapi.fields import agrees, fields_of, id_schema, mentions
 from planarena.environments.sources.openapi.resources import Api, Resource, Route, normal, words_of
 from planarena.environments.sources.openapi.responses import Responder, seed_of
@@ -200,11 +200,11 @@ class EmulatedApi:
             elif normal(name) in {"status", "state"} and isinstance(value, str):
                 schema = self.api.profiles.get(route.shape, {}).get(name, ({}, None))[0]
                 options = schema.get("enum") if isinstance(schema, dict) else None
-                fits = [
-                    one for one in options or () if isinstance(one, str) and normal(one) == normal(deed.done)
-                ]
-                if fits:
-                    found[name] = fits[0]
+                wanted = [normal(one) for one in STATES.get(deed.ask, (deed.done,))]
+                stated = [one for one in options or () if isinstance(one, str)]
+                fits = [one for word in wanted for one in stated if normal(one) == word]
+                if fits or not stated:
+                    found[name] = fits[0] if fits else deed.done
         return found
 
     def _part(self, name: str, route: Route, key: str, record: Record, given: Given) -> Any:

@@ -50,6 +50,9 @@ def fields_of(route: Route, arguments: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict):
                 value = next(iter(value.values()))
             fields.update(value if isinstance(value, dict) else {"body": value})
+    told = [name for name in fields if normal(name) == "data"]
+    if told and isinstance(fields[told[0]], dict):
+        fields.update(fields.pop(told[0]))
     return fields
 
 

@@ -216,7 +216,10 @@ def _profiles(routes: dict[str, Route]) -> dict[str, dict[str, tuple[Any, Any]]]
         known = {normal(name) for name in profile}
         for key, (place, name) in route.operation.placement.items():
             if place in {"field", "form"} and normal(name) not in known and len(profile) < _MOST_PROPERTIES:
-                profile[name] = route.operation.tool.parameters[key], route.operation.tool.input_schema
+                schema, root = route.operation.tool.parameters[key], route.operation.tool.input_schema
+                # An object in a request is mostly its envelope, which items do not have.
+                if _is_scalar(_plain(_reader(root), schema)):
+                    profile[name] = schema, root
     return found
 
 

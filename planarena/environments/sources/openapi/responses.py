@@ -25,6 +25,7 @@ from planarena.tools.validation import SchemaValidator
 __all__ = ["Responder", "seed_of"]
 
 _LEVELS = 3
+_TOTALS = {"total", "totalcount", "totalresults", "totalitems", "totalrecords", "totalelements", "totalsize"}
 _OVER = r"^(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
 _BEGUN = r"(?i)(created?|new|open|submitted|pending|active|draft|queued|planned|scheduled|todo|to_do|backlog|started|enabled)$"
 _MADE = r"\b(created?|creation|added|registered|joined|inserted|updated?|modified|modification|changed)\b"
@@ -114,7 +115,7 @@ class Responder:
             and not isinstance(value, bool)
             and kind_of_number(name) in {"count", "total"}
         ):
-            return 0
+            return 0 if self._merged_of(schema, root).get("minimum", 0) <= 0 else value
         if kind_of_text("", name) == "status" and isinstance(value, str):
             merged = self._merged_of(schema, root)
             fresh = [one for one in merged.get("enum", ()) if isinstance(one, str) and re.match(_BEGUN, one)]
@@ -316,7 +317,7 @@ def _counted(base: Any, total: int, shown: int) -> Any:
             "numresults",
         }:
             made[name] = shown
-        elif isinstance(value, int) and kind_of_number(name) == "total":
+        elif isinstance(value, int) and normal(name) in _TOTALS:
             made[name] = total
         else:
             made[name] = value

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -23,7 +24,8 @@ from planarena.environments.sources.openapi.emulator import (
 from planarena.environments.sources.openapi.resources import Api, analyse, normal
 from planarena.environments.sources.openapi.schemas import Results, compile_arguments
 from planarena.environments.sources.openapi.seeding import seed_tables
-from planarena.environments.sources.openapi.wording import Told, noun_of, told_of, word_tool
+from planarena.environments.sources.openapi.telling import Told, noun_of, told_of
+from planarena.environments.sources.openapi.wording import word_tool
 from planarena.environments.sources.source import Opened
 from planarena.environments.state import Record
 from planarena.environments.wording import Offer, ToolWording, parse_pointer
@@ -32,7 +34,7 @@ from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.openapi import Conversion, convert_openapi, openapi_files
 from planarena.tools.tool import Tool
 
-__all__ = ["Family", "families", "openapi_tools"]
+__all__ = ["Family", "families", "left_out_of", "openapi_tools"]
 
 _MOST_TOOLS = 40
 # So many of the things that a list shows can be meant in a request.
@@ -274,7 +276,7 @@ class Family:
                 name
                 for name in found
                 if any(
-                    isinstance(schema, dict) and schema.get("x-hidden") and schema["x-semantic"] not in shown
+                    schema.get("x-hidden") and schema["x-semantic"] not in shown
                     for schema in self.tools[name].parameters.values()
                 )
             ]
@@ -356,10 +358,8 @@ class Family:
         }
 
 
-def family_tools(conversion: Conversion) -> list[Tool]:
-    """Return all tools of a description, with their semantic types, each once."""
-    found: dict[str, Tool] = {}
-    for family in families(conversion):
-        for name, tool in family.tools.items():
-            found.setdefault(name, tool)
-    return list(found.values())
+def left_out_of(units: Sequence[Family]) -> Counter[str]:
+    """Count the operations of an API that no unit of it uses, by reason."""
+    used = {name for unit in units for name in unit.usable}
+    left = {name: why for unit in units for name, why in unit.left_out.items() if name not in used}
+    return Counter(left.values())

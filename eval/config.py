@@ -27,7 +27,7 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     r"""One evaluation.
 
     Attributes:
-        suites: Names from `SUITES`, each once.
+        suites: Names from `SUITES`, or suite:PATH for a folder of one's own, each once.
         out: The folder for responses.jsonl, scores.json, report.html and run.json.
         responses: A file or folder of outputs, or "gold" for each benchmark's own ground truth.
         data: Where a benchmark's questions are, by suite; a suite that is not named uses what it ships with.
@@ -82,9 +82,11 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not self.suites:
             raise ConfigError("no suite is named", where="SUITE", fix=f"name one of: {', '.join(SUITES)}")
         for suite in (*self.suites, *self.data):
-            if suite not in SUITES:
+            if suite not in SUITES and not suite.startswith("suite:"):
                 raise ConfigError(
-                    f"there is no suite {suite!r}", where="SUITE", fix=f"name one of: {', '.join(SUITES)}"
+                    f"there is no suite {suite!r}",
+                    where="SUITE",
+                    fix=f"name one of: {', '.join(SUITES)}, or suite:PATH for one of your own",
                 )
         if self.model is not None and self.responses is not None:
             raise ConfigError(

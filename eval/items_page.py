@@ -16,6 +16,7 @@ from typing import Any
 __all__ = ["MOST_ITEMS", "render_items"]
 
 MOST_ITEMS = 5_000
+_WIDE = 160
 _PROMPT, _OUTPUT = 6_000, 12_000
 
 
@@ -105,7 +106,9 @@ def _shared(sides: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
 
 
 def _text(value: Any, most: int) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, str) and len(text) > _WIDE:
+        text = json.dumps(value, ensure_ascii=False, indent=1)
     return text if len(text) <= most else f"{text[:most]} ... ({len(text) - most} more characters)"
 
 

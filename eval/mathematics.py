@@ -16,6 +16,7 @@ from planarena.bench import Asked
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.items import Shown
+from planarena.eval.math_judge import MathJudge
 from planarena.eval.models.dialogues import Exchange, Item
 from planarena.eval.models.native_text import split_thought
 from planarena.eval.responses import Response, Responses, count_tokens, read_rows
@@ -93,13 +94,17 @@ def score(
     else:
         outputs = responses.by_id
     verdicts, skipped = [], {}
-    for category, rows in problems.items():
-        if not any(key in outputs for key, _ in rows):
-            skipped[category] = "no outputs were given"
-            continue
-        for key, gold in rows:
-            verdicts += [_judge(key, category, gold, outputs, sample) for sample in range(config.samples)]
-    progress(suite, len(verdicts), len(verdicts))
+    total = config.samples * sum(map(len, problems.values()))
+    with MathJudge(config.judge, answers_agree) as judge:
+        for category, rows in problems.items():
+            if not any(key in outputs for key, _ in rows):
+                skipped[category] = "no outputs were given"
+                continue
+            for key, gold in rows:
+                verdicts += [
+                    _judge(key, category, gold, outputs, sample, judge) for sample in range(config.samples)
+                ]
+                progress(suite, len(verdicts), total)
     name = f"avg@{config.samples}"
     result = finish(
         suite=suite,
@@ -113,16 +118,24 @@ def score(
         rows=build_rows(verdicts, {category: len(rows) for category, rows in problems.items()}, skipped),
         verdicts=verdicts,
         outputs=outputs,
+        notes=[f"answers were compared by {judge.name}", *([judge.note] if judge.note else [])],
     )
     return result, outputs
 
 
-def _judge(key: str, category: str, gold: str, outputs: Mapping[str, list[Response]], sample: int) -> Verdict:
+def _judge(
+    key: str,
+    category: str,
+    gold: str,
+    outputs: Mapping[str, list[Response]],
+    sample: int,
+    judge: MathJudge,
+) -> Verdict:
     if (absent := unjudged(key, category, outputs, sample)) is not None:
         return absent
     response = outputs[key][sample]
     inside = last_boxed(response.value)
-    correct = inside is not None and answers_agree(inside, gold)
+    correct = inside is not None and judge.agree(inside, gold)
     reason = "" if correct else "no box" if inside is None else "wrong answer"
     answer = None if inside is None else inside[:200]
     return Verdict(key, category, correct, reason, sample=sample, tokens=response.tokens, answer=answer)

@@ -84,6 +84,7 @@ def evaluate(
         UnansweredError: Requests failed; the same call asks them again.
     """
     tell = progress or (lambda *_: None)
+    homes = {suite: _HOMES.get(suite, "planarena.eval.own") for suite in config.suites}
     out = Path(config.out)
     base = _find_base(config, out)
     begun, seconds = time.time(), {}
@@ -97,7 +98,7 @@ def evaluate(
     scored: dict[str, Mapping[str, list[Response]]] = {}
     reading: dict[str, Any] = {}
     with ExitStack() as stack:
-        model = stack.enter_context(Generation(config, _HOMES, policy)) if config.model is not None else None
+        model = stack.enter_context(Generation(config, homes, policy)) if config.model is not None else None
         for suite in dict.fromkeys(config.suites):
             started = time.perf_counter()
             responses, chosen = None, config
@@ -106,10 +107,10 @@ def evaluate(
                 chosen = _as_written(model.config)
             elif config.responses != "gold":
                 responses = read_responses(Path(str(config.responses)), suite, config.samples)
-                if suite in _CALLING:
+                if suite in _CALLING or suite.startswith("suite:"):
                     mark_unfit(responses, reader_of(config))
                 reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
-            result, scored[suite] = import_module(_HOMES[suite]).score(suite, chosen, responses, tell)
+            result, scored[suite] = import_module(homes[suite]).score(suite, chosen, responses, tell)
             if responses is not None and model is None:
                 unknown = _unknown_items(result, scored[suite], config)
                 reading[suite]["unknown_items"] = len(unknown)
@@ -146,7 +147,7 @@ def evaluate(
             ]
             lines = model.finish({key: place for place, key in enumerate(places)})
         write_items(
-            out / "items.jsonl", suites, scored, model.config if model is not None else config, _HOMES
+            out / "items.jsonl", suites, scored, model.config if model is not None else config, homes
         )
         _write(finished, lines)
     return finished

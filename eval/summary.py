@@ -11,7 +11,7 @@ from planarena.eval.compared import ComparisonRow, ComparisonTable
 __all__ = ["summary_latex", "summary_markdown"]
 
 _SPECIAL = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "<": "$<$", ">": "$>$", "^": r"\textasciicircum{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }  # fmt: skip
 _CAPTION = (

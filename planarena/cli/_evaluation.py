@@ -14,7 +14,7 @@ from planarena.errors import UserError
 from planarena.eval import EvalConfig, Evaluation, evaluate
 from planarena.eval.results import SuiteResult
 
-__all__ = ["run_evaluation"]
+__all__ = ["begin_suite", "run_evaluation"]
 
 _PLAIN_SECONDS = 30.0
 
@@ -45,6 +45,23 @@ def run_evaluation(
         sys.stdout.write(json.dumps(_summary(evaluation)) + "\n")
     else:
         sys.stdout.write(plain(_lines(evaluation)))
+
+
+def begin_suite(words: list[str]) -> None:
+    """Write a suite to begin with, and say how to go on.
+
+    Raises:
+        UserError: No folder is named, or it holds something.
+    """
+    from planarena.eval.own import new_suite
+
+    if len(words) != 1:
+        raise UserError(
+            "one folder is to be named", where="planarena eval new", fix="planarena eval new PATH"
+        )
+    for file in new_suite(Path(words[0])):
+        sys.stdout.write(plain(f"wrote {file}\n"))
+    sys.stdout.write(plain(f"score its gold: planarena eval suite:{words[0]} --responses gold --out OUT\n"))
 
 
 _SHORT = {"bfcl": "bfcl-v4", "tau": "tau2", "mmlu": "mmlu-pro"}

@@ -13,9 +13,13 @@ __all__ = ["evaluate"]
 def evaluate(
     suites: Annotated[
         list[str],
-        typer.Argument(help="bfcl-v3, bfcl-v4, api-bank, mmlu-pro, math, planarena.", metavar="SUITE..."),
+        typer.Argument(
+            help="bfcl-v3, bfcl-v4, api-bank, mmlu-pro, math, planarena, suite:PATH; or: new PATH, which writes a "
+            "suite to begin with.",
+            metavar="SUITE...",
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
+    out: Annotated[Path | None, typer.Option(help="The folder to write.")] = None,
     responses: Annotated[
         str | None,
         typer.Option(help="Outputs to score: a file, a folder, or the word gold (the ground truth)."),
@@ -32,7 +36,11 @@ def evaluate(
     ] = None,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="What the model speaks: native, hermes, planarena, toolrl, ..."),
+        typer.Option(
+            "--format",
+            help="What the model speaks: native, hermes, planarena, ...; of --responses how they are written: auto, "
+            "llama, mistral, deepseek, harmony, ...",
+        ),
     ] = None,
     base_url: Annotated[
         str | None, typer.Option(help="An OpenAI-compatible server, up to and with /v1.")
@@ -72,8 +80,14 @@ def evaluate(
     The folder gets responses.jsonl as answers come, then scores.json (every verdict with its reason), report.html
     and run.json. The same command goes on where it was interrupted; nothing is asked twice.
     """
-    from planarena.cli._evaluation import run_evaluation
+    from planarena.cli._evaluation import begin_suite, run_evaluation
+    from planarena.errors import UserError
 
+    if suites[0] == "new":
+        begin_suite(suites[1:])
+        return
+    if out is None:
+        raise UserError("no folder to write is named", where="--out", fix="give --out FOLDER")
     given: dict[str, object] = {
         "suites": suites,
         "out": str(out),

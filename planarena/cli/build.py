@@ -69,7 +69,8 @@ def build(
         bool, typer.Option("--unsafe-no-sandbox", help="Run third-party code without a sandbox.")
     ] = False,
     trusted: Annotated[
-        bool, typer.Option("--trusted", help="Run your own environment folders in process: faster, no sandbox.")
+        bool,
+        typer.Option("--trusted", help="Run your own environment folders in process: faster, no sandbox."),
     ] = False,
     effects: Annotated[
         bool,

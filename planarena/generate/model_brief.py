@@ -21,8 +21,11 @@ _MANNER_OF = {
     "terse": "as few words as possible",
     "chatty": "chatty, with a word of small talk",
     "indirect": "indirect: wondering, hoping",
-    "detail": "with one remark that has nothing to do with it",
-    "noted": "plain; one value was told before and is only referred to",
+    "formal": "formal and polite, as in a letter",
+    "hurried": "in a hurry: short, with a word about the rush",
+    "casual": "like a quick chat message: lower case, loose punctuation",
+    "aside": "with one remark that has nothing to do with it, before or after",
+    "listed": "as a short list of things to do",
 }
 
 
@@ -58,6 +61,11 @@ class TaskBrief(NamedTuple):
     plan: str
     reported: Sequence[Sequence[int]]
     most_calls: int
+
+    @property
+    def year(self) -> str:
+        """The present year, which dates need not name."""
+        return str(self.facts.get("now", ""))[:4]
 
     # -- material, one value per part ----------------------------------------------------------
 
@@ -150,13 +158,15 @@ class TaskBrief(NamedTuple):
     def _asked(self, step: StepWords) -> dict[str, Any]:
         """Describe a step without its tool's name, the values that no user could know, and its result."""
         text = step.clause(step.wording.plan[0], Voice(self.steps, 0)).text
+        message = self.turn_of[step.number]
         return {
             "step": step.number + 1,
-            "message": self.turn_of[step.number] + 1,
+            "message": message + 1,
+            "asked_for": step.number in self.reported[message],
             "does": text,
             "tool_description": step.operation.tool.description,
             "values": [
-                {"argument": name, "say": ways_to_say(step, name)[:8]}
+                {"argument": name, "say": ways_to_say(step, name, self.year)[:8]}
                 for name in step.arguments
                 if name not in step.bound
             ],
@@ -184,12 +194,13 @@ class TaskBrief(NamedTuple):
             schema = schema_at(step.operation.tool.output_schema, path) or {}
             value = resolve(step.result, path)
             if isinstance(value, str | int | float) and not schema.get("x-hidden"):
-                found.append((pointer, _surfaces(value, schema, None)))
+                found.append((pointer, _surfaces(value, schema, None, self.year)))
         return found
 
 
-def _surfaces(value: Any, schema: Mapping[str, Any], words: Mapping[Any, str] | None) -> list[str]:
-    ways = [surface(value, dict(schema), manner, dict(words) if words else None) for manner in range(MANNERS)]
+def _surfaces(value: Any, schema: Mapping[str, Any], words: Mapping[Any, str] | None, year: str) -> list[str]:
+    given = dict(words) if words else None
+    ways = [surface(value, dict(schema), manner, given, year) for manner in range(MANNERS)]
     if isinstance(value, int | float) and not isinstance(value, bool):
         ways.append(f"{int(value)}" if float(value).is_integer() else f"{value}")
         if value >= 1000:
@@ -199,7 +210,7 @@ def _surfaces(value: Any, schema: Mapping[str, Any], words: Mapping[Any, str] | 
     return list(dict.fromkeys(way for way in ways if way.strip()))
 
 
-def ways_to_say(step: StepWords, argument: str) -> list[str]:
+def ways_to_say(step: StepWords, argument: str, year: str = "") -> list[str]:
     """Return the ways in which a literal argument may be stated; of a list or an object, those of its parts.
 
     An absent text (an empty string) and a truth value without words of its own may be left to the step's meaning:
@@ -207,22 +218,28 @@ def ways_to_say(step: StepWords, argument: str) -> list[str]:
     """
     schema = step.operation.tool.parameters[argument]
     value, words = step.arguments[argument], step.wording.values.get(argument)
-    return [way for part in parts_of(value, schema, words) for way in part]
+    return [way for part in parts_of(value, schema, words, year) for way in part]
 
 
-def parts_of(value: Any, schema: Mapping[str, Any], words: Mapping[Any, str] | None) -> list[list[str]]:
+def parts_of(
+    value: Any, schema: Mapping[str, Any], words: Mapping[Any, str] | None, year: str = ""
+) -> list[list[str]]:
     """Return for every scalar in a value the ways to say it; one list each, all of which must be met."""
     if isinstance(value, list):
         inner = schema.get("items", {})
         return [
-            part for item in value for part in parts_of(item, inner if isinstance(inner, dict) else {}, words)
+            part
+            for item in value
+            for part in parts_of(item, inner if isinstance(inner, dict) else {}, words, year)
         ]
     if isinstance(value, dict):
         inside = schema.get("properties", {})
-        return [part for key, item in value.items() for part in parts_of(item, inside.get(key, {}), None)]
+        return [
+            part for key, item in value.items() for part in parts_of(item, inside.get(key, {}), None, year)
+        ]
     if value is None or value == "" or (isinstance(value, bool) and not (words and value in words)):
         return []
-    return [_surfaces(value, schema, words)]
+    return [_surfaces(value, schema, words, year)]
 
 
 def references(steps: list[StepWords], source: int, pointer: str) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from planarena.formats import Call
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import Said, StepWords
+from planarena.generate.mentions import is_told, name_of
 from planarena.generate.model_brief import TaskBrief, parts_of, references
 from planarena.generate.model_texts import (
     TextFaultError,
@@ -23,6 +24,7 @@ from planarena.generate.model_texts import (
     texts_in,
 )
 from planarena.generate.offline import write_plan_line
+from planarena.generate.spelling import Style
 from planarena.generate.surfaces import MANNERS, surface
 from planarena.judges.overlap import mentioned, text_similarity, words
 from planarena.records.canonical import CanonicalError, canonical_bytes
@@ -75,7 +77,10 @@ def check_written_query(brief: TaskBrief, turns: Sequence[str]) -> tuple[list[st
     for step in brief.steps:
         heard = " ".join(texts[: brief.turn_of[step.number] + 1])
         said += _stated(brief, step, heard)
-        told += [_refers(brief.steps, step, name, heard) for name in step.bound]
+        told += [
+            1.0 if _named(brief, step, name, heard) else _refers(brief.steps, step, name, heard)
+            for name in step.bound
+        ]
     try:
         checks = check_query(whole, brief.steps, said, brief.facts, brief.tools, brief.told)
     except QueryFaultError as fault:
@@ -98,7 +103,7 @@ def _stated(brief: TaskBrief, step: StepWords, heard: str) -> Iterator[Said]:
         if name in step.bound or repr(value) in known:
             continue
         schema = step.operation.tool.parameters[name]
-        parts = parts_of(value, schema, step.wording.values.get(name))
+        parts = parts_of(value, schema, step.wording.values.get(name), brief.year)
         found = [find_stated(heard, ways) or find_stated(notes, ways) for ways in parts]
         if None in found:
             missing = parts[found.index(None)][0]
@@ -106,6 +111,16 @@ def _stated(brief: TaskBrief, step: StepWords, heard: str) -> Iterator[Said]:
         # A value without words (a bare truth value, an empty text) is the step's meaning: any of its words stand for it.
         phrases = [phrase for phrase in found if phrase] or [heard.split(maxsplit=1)[0]]
         yield from (Said(step.number, name, phrase) for phrase in phrases)
+
+
+def _named(brief: TaskBrief, step: StepWords, name: str, heard: str) -> bool:
+    """Say whether a value of an earlier message's result is called what an answer called it."""
+    source, pointer = step.bound[name]
+    if brief.turn_of[source] == brief.turn_of[step.number]:
+        return False
+    styles = (Style(manner=manner, year=brief.year) for manner in range(MANNERS))
+    names = (name_of(brief.steps[source], pointer, style) for style in styles)
+    return any(one is not None and is_told(one, heard) for one in names)
 
 
 def _refers(steps: list[StepWords], step: StepWords, name: str, heard: str) -> float:

@@ -11,6 +11,7 @@ from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from planarena.config import BuildConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.contract import WORDS
 from planarena.environments.sources import SourceOptions, allow
+from planarena.environments.wording import ToolWording
 from planarena.pipeline.execute.decontamination import benchmarks_digest
 from planarena.pipeline.execute.scenarios import domains_of
 from planarena.pipeline.products import PhaseKeys
@@ -74,6 +76,11 @@ def allow_for(config: BuildConfig) -> None:
     )
 
 
+def _interface_of(words: ToolWording) -> list[Any]:
+    orders = {pointer: [one.order, one.among] for pointer, one in words.records.items() if one.order}
+    return [words.outputs, list(words.refer), orders, words.undoes, words.ends, words.dates]
+
+
 def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
     """Return the keys of a build's phases.
 
@@ -90,9 +97,9 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
         opened = tuple(source for source in opened if not source.startswith("openapi:"))
     domains = domains_of(opened) if opened else ()
     wording = {domain: wording_of(domain) for domain in domains}
-    # Of the wording, execution reads only what is bound and what is reported.
+    # Of the wording, execution reads only what is bound and what is reported, and what makes sense.
     interface = {
-        domain: {name: [words.outputs, list(words.refer)] for name, words in found.items()}
+        domain: {name: _interface_of(words) for name, words in found.items()}
         for domain, found in wording.items()
     }
     # Of a source, what its tools are counts too: built-in ones are covered by the code's digest.

@@ -23,11 +23,10 @@ from planarena.environments.domains import (
 )
 from planarena.environments.wording import Offer, offers, parse_pointer
 from planarena.errors import SourceError
-from planarena.generate.checks import check_query
+from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
-from planarena.generate.queries import write_query
+from planarena.generate.queries import Telling, before_of, write_query
 from planarena.records.canonical import canonical_bytes
-from planarena.tasks.algebra import serial
 from planarena.tasks.atoms import resolve
 from planarena.tools.validation import SchemaValidator
 
@@ -274,6 +273,7 @@ def test_data_edges_between_domains_work(group: Combination) -> None:
 def test_what_crosses_domains_can_be_said(group: Combination) -> None:
     world = world_of(group, 0)
     wording = {tool: words for name in group.domains for tool, words in wording_of(name).items()}
+    said = tellable = 0
     for bridge, steps in chains_of(group, 0).items():
         words = [
             StepWords(
@@ -281,11 +281,26 @@ def test_what_crosses_domains_can_be_said(group: Combination) -> None:
             )
             for number, one in enumerate(steps)
         ]
+        if not all(one.tells_all() for one in words):
+            continue  # what an answer cannot tell is not asked for
+        tellable += 1
         for draw in range(4):
-            query = write_query(serial(*range(len(words))), words, Random(draw))
+            before = before_of(len(words), [one.bound for one in words], [])
+            # At first all in one message, which asks for all of it; then one message each.
+            turn_of = [0] * len(words) if draw < 2 else list(range(len(words)))
+            try:
+                query = write_query(words, Telling(turn_of, range(len(words)), before), Random(draw))
+            except QueryFaultError as fault:
+                # A chain whose names are long may say them too often, and one that copies what it copied says one name
+                # for two things: a build drops such a task, and counts it.
+                assert fault.reason in {"repeated_phrase", "shared_phrase"}, fault.detail
+                continue
+            said += 1
             text = " ".join(query.turns)
-            check_query(text, words, query.said, world.facts, wording, query.context)
+            check_query(text, words, query.said, world.facts, wording)
             assert "[" not in text, f"{bridge}: {text}"
+    assert tellable
+    assert said >= 3 * tellable
 
 
 @per_group

@@ -194,7 +194,17 @@ class ScenarioRows:
         rationales = (said.written.rationales if said.written is not None else ()) or ("",) * len(task.steps)
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
             turn = said.turn_of[number]
-            self.step(trajectory_id, number, step, plan, execution_ids[number], turn, rationales[number])
+            asked = number in task.reported
+            self.step(
+                trajectory_id,
+                number,
+                step,
+                plan,
+                execution_ids[number],
+                turn,
+                rationales[number],
+                asked=asked,
+            )
         self._count(task, said, groups)
         return gold, execution_ids
 
@@ -234,6 +244,8 @@ class ScenarioRows:
         execution_id: str,
         turn: int,
         rationale: str = "",
+        *,
+        asked: bool,
     ) -> None:
         """Write one gold step of a trajectory."""
         bound = {
@@ -252,6 +264,7 @@ class ScenarioRows:
                 bound_from=canonical_json(bound),
                 execution_id=execution_id,
                 rationale=rationale,
+                asked=asked,
             )
         )
 

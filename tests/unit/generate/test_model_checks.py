@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from planarena.config import BuildConfig, CompositionConfig
+from planarena.generate.clauses import StepWords
 from planarena.generate.model_brief import TaskBrief
 from planarena.generate.model_checks import (
     check_call,
@@ -36,7 +37,7 @@ from llm_build_model import GoodModel
 def briefs() -> list[TaskBrief]:
     config = BuildConfig(
         sources=("builtin:travel", "builtin:email", "builtin:banking", "builtin:smart_home"),
-        chunk_scenarios=4,
+        chunk_scenarios=8,
         composition=CompositionConfig(per_scenario=10, budget=40),
     )
     executed = execute_chunk(config, 0, None)
@@ -57,8 +58,18 @@ def bound(briefs: list[TaskBrief]) -> TaskBrief:
         for brief in briefs
         if len(brief.turns) == 1
         and len(brief.steps) >= 3
-        and any("/1/" in pointer for step in brief.steps for _, pointer in step.bound.values())
+        and any(_is_second(step, name) for step in _first_bound(brief) for name in step.bound)
     )
+
+
+def _first_bound(brief: TaskBrief) -> list[StepWords]:
+    return [step for step in brief.steps if step.bound][:1]
+
+
+def _is_second(step: StepWords, name: str) -> bool:
+    """Whether an argument that no user knows is the second of its list, called so by every phrase."""
+    hidden = step.operation.tool.parameters[name].get("x-hidden")
+    return bool(hidden) and "/1/" in step.bound[name][1]
 
 
 def quoted(value: Any) -> Any:

@@ -146,7 +146,9 @@ class FolderUnit:
             world = FolderWorld(self._host, self._known, ["start", salt])
         except ReplyError as error:
             raise SourceError(
-                f"its seed fails: {error}", where=self.text, fix="correct `seed`; `planarena env check` runs it"
+                f"its seed fails: {error}",
+                where=self.text,
+                fix="correct `seed`; `planarena env check` runs it",
             ) from error
         return Opened(world, world.title, world.description)
 

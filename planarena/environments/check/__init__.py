@@ -1,0 +1,6 @@
+"""Whether an environment keeps the contract: findings, each with what to write instead."""
+
+from planarena.environments.check.findings import Finding
+from planarena.environments.check.run import check_folder
+
+__all__ = ["Finding", "check_folder"]

@@ -1,0 +1,171 @@
+"""The whole check of an environment folder, in the sandbox unless it is trusted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from planarena.environments.check.behaviour import SALTS, Walker, check_proposals, check_seeds, is_closed
+from planarena.environments.check.code import check_code
+from planarena.environments.check.findings import Finding, Findings
+from planarena.environments.check.words import check_words
+from planarena.environments.contract import WORDS
+from planarena.environments.sources.folder.source import FolderUnit, open_folder_source
+from planarena.environments.sources.source import LiveWorld, SourceOptions
+from planarena.environments.wording import load_wording
+from planarena.environments.world import Operation
+from planarena.errors import EnvironmentUnavailableError, UserError
+
+__all__ = ["check_folder"]
+
+_WALKS, _STEPS = 4, 120
+_FEWEST_TOOLS = 3
+
+
+def check_folder(folder: Path, options: SourceOptions | None = None) -> list[Finding]:
+    """Hold an environment folder to the contract.
+
+    What is checked: that it opens and that its code reads no clock and draws nothing by chance; tools and arguments
+    with meanings; words for every tool; seeds that are pure and differ, in this process and in another; proposals that
+    fit; and in random walks determinism, undo, results that fit their schemas, failures with a code and a
+    sentence, ids made of content, and look-ups that show what was changed.
+
+    Args:
+        folder: The folder.
+        options: `trusted` runs it in this process, `unsafe_no_sandbox` without a sandbox.
+
+    Returns:
+        The findings; none where all is well.
+
+    Raises:
+        EnvironmentUnavailableError: There is no way to sandbox here.
+    """
+    options = options or SourceOptions()
+    findings = Findings()
+    check_code(folder, findings)
+    try:
+        unit = open_folder_source(str(folder), options)
+        unit.offers  # noqa: B018  computing them refuses references to nothing
+    except EnvironmentUnavailableError:
+        raise
+    except UserError as error:
+        findings.add("opens", str(error.where or folder), error.what, error.fix or "correct it")
+        _check_words_alone(folder, findings)
+        return findings.all()
+    try:
+        _check_tools(unit.operations, findings)
+        check_words(unit.operations, unit.wording, findings)
+        opened = check_seeds(unit.open, findings)
+        if opened:
+            _check_elsewhere(folder, options, opened[0].world.digest(), findings)
+            for one in opened[:2]:
+                check_proposals(one.world, unit.operations, findings)
+            _check_ids(opened[0].world, unit.operations, findings)
+            _walk(unit, findings)
+    finally:
+        unit.close()
+    return findings.all()
+
+
+def _check_words_alone(folder: Path, findings: Findings) -> None:
+    """Read the words of a folder that does not open: their faults are worth knowing, too."""
+    try:
+        load_wording(folder / WORDS)
+    except UserError as error:
+        findings.add("words", WORDS, error.what, error.fix or "docs/wording.md says what stands where")
+
+
+def _check_tools(operations: dict[str, Operation], findings: Findings) -> None:
+    if len(operations) < _FEWEST_TOOLS:
+        findings.add(
+            "tools", "environment.py", f"has {len(operations)} tools", f"write at least {_FEWEST_TOOLS}"
+        )
+    if all(one.tool.effects == "read" for one in operations.values()):
+        findings.add(
+            "tools", "environment.py", "has no tool that changes anything", "add one, so that order matters"
+        )
+    for name, operation in operations.items():
+        if re.fullmatch(r"[a-z]+(_[a-z0-9]+)+", name) is None:
+            findings.add("tools", name, "is no verb and noun", "name it like `open_ticket`")
+        if len(operation.tool.description) < 20:
+            findings.add(
+                "tools", name, "is hardly described", "say in its docstring what it does and what it shows"
+            )
+        if (operation.tool.output_schema or {}).get("type") != "object":
+            findings.add(
+                "tools", name, "does not return an object", "say what it returns with `gives=record(...)`"
+            )
+        for argument, schema in operation.tool.parameters.items():
+            if "x-semantic" not in schema and schema.get("type") != "boolean":
+                findings.add(
+                    "tools",
+                    f"{name}({argument})",
+                    "has no meaning, so nothing can be bound to it",
+                    'annotate it: `Annotated[str, Semantic("ticket_id", hidden=True)]`',
+                )
+
+
+def _check_elsewhere(folder: Path, options: SourceOptions, digest: str, findings: Findings) -> None:
+    """Open the folder in another process: sets and hashes of text differ there."""
+    if options.trusted:
+        return
+    other = open_folder_source(str(folder), options)
+    try:
+        if other.open(SALTS[0]).world.digest() != digest:
+            findings.add(
+                "deterministic",
+                "seed",
+                "another process makes another world of the same random source",
+                "iterate over sorted lists, not over sets, and use no hash()",
+            )
+    finally:
+        other.close()
+
+
+def _check_ids(world: LiveWorld, operations: dict[str, Operation], findings: Findings) -> None:
+    """Create two things in both orders: their ids may not depend on it, or the two calls do not commute."""
+    for name, operation in operations.items():
+        if operation.tool.effects != "create":
+            continue
+        try:
+            closed = [one for one in world.propose(name, Random(2)) if is_closed(operation, one)][:2]
+        except Exception:  # noqa: S112  it was reported where proposals are checked
+            continue
+        if len(closed) < 2:
+            continue
+        orders = []
+        for order in (closed, closed[::-1]):
+            mark = world.mark()
+            made = {repr(one): world.call(name, one) for one in order}
+            world.rollback(mark)
+            orders.append(made)
+        if any(one.status != "ok" for made in orders for one in made.values()):
+            continue
+        schema = operation.tool.output_schema or {}
+        for key in orders[0]:
+            if _ids(schema, orders[0][key].result) != _ids(schema, orders[1][key].result):
+                findings.add(
+                    "ids",
+                    name,
+                    "gives a thing another id when something else was created before it",
+                    "make ids of content: `self.new_id(prefix, *content)`, not of a counter",
+                )
+
+
+def _ids(schema: dict[str, Any], result: Any) -> dict[str, Any]:
+    return {
+        name: result.get(name)
+        for name, inner in schema.get("properties", {}).items()
+        if inner.get("x-hidden") and isinstance(result, dict)
+    }
+
+
+def _walk(unit: FolderUnit, findings: Findings) -> None:
+    walker = Walker(unit.operations, findings)
+    for number, salt in enumerate(SALTS[:_WALKS]):
+        walker.walk(unit.open(salt).world, Random(number), _STEPS)
+        if any(one.rule in {"undo", "deterministic"} for one in findings.all()):
+            return  # what follows from it would only hide it
+    walker.report()

@@ -10,24 +10,27 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from planarena import formats
 from planarena.bench import Asked
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.conversation import Conversation, calls_of_reply
+from planarena.eval.items import Shown
 from planarena.eval.models.dialogues import Exchange, Item
+from planarena.eval.readings import reader_of
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.eval.tagged import tagged_calls
-from planarena.formats import Call
+from planarena.formats import Call, read_output
 
-__all__ = ["ask", "match", "read_samples", "score"]
+__all__ = ["ask", "describe", "match", "read_samples", "score"]
 
 _TOOL = re.compile(
     r"^\d+\. (?:Name: )?(?P<name>[^\n:]+)(?:: (?P<short>[^\n]*))?\n(?:Description: (?P<long>[^\n]*)\n)?"
@@ -37,25 +40,29 @@ _TOOL = re.compile(
 _PART = re.compile(r"<(user|obs|think|tool_call|response)>(.*?)</\1>", re.DOTALL)
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array"}
 _LEVEL = re.compile(r"level[-_ ]?(\d)", re.IGNORECASE)
+# Ways that write JSON between the tags which the script looks for.
+_TAGGED = ("auto", "native", "hermes", "qwen", *formats.names())
+_WHOLE = {"level-1": 399, "level-2": 67, "level-3": 131}
 _FORMULAS = {
     "soft": "share of samples of all levels of which any call equals the gold call",
     "strict": "share of samples of all levels with exactly one call, which equals the gold call",
 }
 
 
-def match(text: Any, gold: list[dict[str, Any]]) -> tuple[bool, bool, str]:
+def match(text: Any, gold: list[dict[str, Any]], form: str = "auto") -> tuple[bool, bool, str]:
     """Compare an output with the gold calls.
 
     Args:
         text: The output.
         gold: {"name", "parameters"} of each accepted call; the samples have one.
+        form: How the output is written, a name of `planarena.formats.READERS`.
 
     Returns:
         The soft and the strict verdict, and why not.
     """
-    if not isinstance(text, str):
+    if not isinstance(text, (str, dict)):
         return False, False, "not text"
-    calls = tagged_calls(text)
+    calls = _calls(text, form)
     if not calls:
         return False, False, "no call"
     wanted = [{"name": call["name"], "arguments": call["parameters"]} for call in gold]
@@ -64,6 +71,18 @@ def match(text: Any, gold: list[dict[str, Any]]) -> tuple[bool, bool, str]:
         return True, len(calls) == 1, "" if len(calls) == 1 else "more than one call"
     right_name = {call["name"] for call in calls} & {call["name"] for call in wanted}
     return False, False, "wrong parameters" if right_name else "wrong name"
+
+
+def _calls(output: str | dict[str, Any], form: str) -> list[dict[str, Any]]:
+    """The script's own reading of tagged text; for what it does not know, the reading of whoever wrote it."""
+    if isinstance(output, str) and "<tool_call>" in output and form in _TAGGED:
+        calls = tagged_calls(output)
+        if calls:
+            return calls
+    reading = read_output(output, form)
+    if reading.written == "hermes" and isinstance(output, str) and not output.lstrip().startswith("{"):
+        return []  # a last block without a call: the script looks at no other
+    return [{"name": call.name, "arguments": call.arguments} for call in reading.calls]
 
 
 def read_samples(path: Path) -> dict[str, list[tuple[str, list[dict[str, Any]]]]]:
@@ -163,6 +182,8 @@ def score(
         verdicts=verdicts,
         outputs=outputs,
         notes=[f"a call is correct by the {config.matching} match"],
+        whole=_WHOLE,
+        units="samples",
     )
     return result, outputs
 
@@ -178,7 +199,7 @@ def _judge(
     if (absent := unjudged(key, level, outputs, sample, text=False)) is not None:
         return absent
     response = outputs[key][sample]
-    soft, strict, reason = match(response.value, gold)
+    soft, strict, reason = match(response.value, gold, reader_of(config))
     correct = soft if config.matching == "soft" else strict
     marks = {"soft": soft, "strict": strict}
     return Verdict(
@@ -199,6 +220,20 @@ def _path(suite: str, config: EvalConfig) -> Path:
     return config.data_path(
         suite, "API-Bank is not shipped with planarena", "give its folder: --data api-bank=FOLDER"
     )
+
+
+def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return what each sample asked for; its tools stand in its prompt."""
+    del ids
+    return {
+        key: Shown(
+            [{"role": role, "content": str(row[role])} for role in ("system", "user") if role in row],
+            [],
+            row["answer"],
+        )
+        for rows in _read_rows(_path(suite, config)).values()
+        for key, row in rows
+    }
 
 
 # --- asking ------------------------------------------------------------------------------------------

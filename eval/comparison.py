@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 import msgspec
 
 from planarena.errors import UserError
+from planarena.eval.bfcl.formulas import covered, weights
+from planarena.eval.compared import ComparisonRow, ComparisonTable
 from planarena.eval.published import published_for
 from planarena.eval.results import SuiteResult
 from planarena.eval.run import Evaluation, open_evaluation
-from planarena.eval.statistics import paired_difference
+from planarena.eval.statistics import bootstrap_difference, holm, paired_difference
+from planarena.eval.summary import summary_latex, summary_markdown
 from planarena.eval.tables import item_means
 
 __all__ = ["Comparison", "ComparisonRow", "ComparisonTable", "compare"]
-
-
-class ComparisonRow(msgspec.Struct, frozen=True):
-    """One model's values.
-
-    Attributes:
-        name: The evaluation's folder, or the model as a paper prints it.
-        values: In [0, 1] by column; absent where it was not run or not printed.
-        low: Lower end of the headline's 95 % interval.
-        high: Upper end.
-        difference: Item by item from the first evaluation (see `paired_difference`).
-        source: Empty for ours, "published: paper 001, table 2" for a paper's.
-        note: What the value leaves out.
-    """
-
-    name: str
-    values: dict[str, float]
-    low: float | None = None
-    high: float | None = None
-    difference: dict[str, float | int] | None = None
-    source: str = ""
-    note: str = ""
-
-
-class ComparisonTable(msgspec.Struct, frozen=True):
-    """One suite under one overall formula."""
-
-    suite: str
-    formula: str
-    columns: list[str]
-    rows: list[ComparisonRow]
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -57,6 +29,14 @@ class Comparison(msgspec.Struct, frozen=True):
     def markdown(self) -> str:
         """As Markdown tables; a published row says so."""
         return "\n".join(_markdown(table) for table in self.tables)
+
+    def summary(self) -> str:
+        """One Markdown table: a row for each evaluation, a column for each suite."""
+        return summary_markdown(self.tables)
+
+    def latex(self) -> str:
+        """The same table in LaTeX (booktabs)."""
+        return summary_latex(self.tables)
 
     def html(self) -> str:
         """As one self-contained page, every text escaped."""
@@ -108,7 +88,29 @@ def compare(
             rows += _published_rows(suite, chosen)
         columns = list(dict.fromkeys(column for row in rows for column in row.values))
         tables.append(ComparisonTable(suite, chosen, columns, rows))
-    return Comparison(tables)
+    return Comparison(_corrected(tables))
+
+
+def _corrected(tables: list[ComparisonTable]) -> list[ComparisonTable]:
+    """Correct each evaluation's tests for the number of suites that it is compared on."""
+    values: dict[str, dict[str, float]] = {}
+    for table in tables:
+        for row in table.rows:
+            if row.difference is not None and row.difference["items"]:
+                values.setdefault(row.name, {})[table.suite] = float(row.difference["p"])
+    fair = {name: holm(listed) for name, listed in values.items()}
+    return [
+        msgspec.structs.replace(
+            table,
+            rows=[
+                msgspec.structs.replace(row, p=fair[row.name][table.suite])
+                if row.difference is not None and table.suite in fair.get(row.name, {})
+                else row
+                for row in table.rows
+            ],
+        )
+        for table in tables
+    ]
 
 
 def _names(opened: Sequence[Evaluation]) -> list[str]:
@@ -120,21 +122,60 @@ def _names(opened: Sequence[Evaluation]) -> list[str]:
 
 
 def _row(name: str, result: SuiteResult, formula: str, first: SuiteResult) -> ComparisonRow:
-    overall = next((value for value in result.overall if value.name == formula), None)
+    known = {value.name: value for value in result.overall}
+    overall = known.get(formula)
+    notes = []
+    if overall is None and formula == first.headline:  # avg@8 beside avg@1: the same value of more samples
+        overall = known.get(result.headline)
+        notes.append(f"by {result.headline}")
     values: dict[str, float] = {}
     low = high = None
-    note = ""
     if overall is not None and overall.value is not None:
         values["Overall"], low, high = overall.value, overall.low, overall.high
-        note = f"not run: {', '.join(overall.not_run)}" if overall.not_run else ""
-    if result.columns:
-        values |= result.columns
-    else:
-        values |= {row.category: row.accuracy for row in result.categories if row.accuracy is not None}
-    difference = None
+        notes += [f"not run: {', '.join(overall.not_run)}"] if overall.not_run else []
+    if result.part:
+        notes.append(f"a part: {result.part}")
+    inside = covered(result.columns) if result.columns else set()
+    values |= result.columns
+    values |= {
+        row.category: row.accuracy
+        for row in result.categories
+        if row.accuracy is not None and row.category not in inside
+    }
+    difference = points = None
     if result is not first:
         difference = paired_difference(item_means(result.verdicts), item_means(first.verdicts))
-    return ComparisonRow(name, values, low, high, difference, note=note)
+        points = _points(result, first, formula)
+    return ComparisonRow(name, values, low, high, points, difference, note="; ".join(notes))
+
+
+def _points(ours: SuiteResult, first: SuiteResult, formula: str) -> tuple[float, float, float] | None:
+    """The difference of the overall value on common items, under its own formula, with its interval."""
+    mine, theirs = item_means(ours.verdicts), item_means(first.verdicts)
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for verdict in ours.verdicts:
+        if verdict.sample == 0 and verdict.id in theirs:
+            pairs.setdefault(verdict.category, []).append((mine[verdict.id], theirs[verdict.id]))
+    if ours.suite.startswith("bfcl"):
+        shares: Mapping[str, float] = weights(formula)
+    elif formula == first.headline:
+        total = sum(map(len, pairs.values()))
+        shares = {name: len(items) / total for name, items in pairs.items()}
+    else:
+        return None
+
+    def value(means: Mapping[str, float]) -> float | None:
+        return sum(shares.get(name, 0.0) * mean for name, mean in means.items())
+
+    pairs = {name: items for name, items in pairs.items() if name in shares}
+    interval = bootstrap_difference(pairs, value)
+    if interval is None:
+        return None
+    means = [
+        {name: sum(item[side] for item in items) / len(items) for name, items in pairs.items()}
+        for side in (0, 1)
+    ]
+    return (value(means[0]) or 0.0) - (value(means[1]) or 0.0), *interval
 
 
 def _published_rows(suite: str, formula: str) -> list[ComparisonRow]:
@@ -154,17 +195,31 @@ def _cells(table: ComparisonTable, row: ComparisonRow) -> list[str]:
     interval = (
         f"{100 * row.low:.2f} to {100 * row.high:.2f}" if row.low is not None and row.high is not None else ""
     )
-    change = ""
+    points = change = p = ""
+    if row.points is not None:
+        points = "{:+.2f} ({:+.2f} to {:+.2f})".format(*(100 * value for value in row.points))
     if row.difference is not None:
         change = (
             f"{100 * row.difference['difference']:+.2f} ({100 * row.difference['low']:+.2f} to "
-            f"{100 * row.difference['high']:+.2f}, {row.difference['items']} items)"
+            f"{100 * row.difference['high']:+.2f}, {row.difference['items']} items, {row.difference['gained']} gained, "
+            f"{row.difference['lost']} lost)"
         )
-    return [row.name, *values, interval, change, "; ".join(part for part in (row.source, row.note) if part)]
+    if row.p is not None:
+        p = f"{row.p:.3g}"
+    return [
+        row.name, *values, interval, points, change, p, "; ".join(part for part in (row.source, row.note) if part),
+    ]  # fmt: skip
 
 
 def _head(table: ComparisonTable) -> list[str]:
-    return ["Model", *table.columns, "95 % interval", "Difference from the first", "Source and notes"]
+    ends = [
+        "95 % interval",
+        "Overall from the first",
+        "Item by item from the first",
+        "p (Holm)",
+        "Source and notes",
+    ]
+    return ["Model", *table.columns, *ends]
 
 
 def _markdown(table: ComparisonTable) -> str:
@@ -174,7 +229,7 @@ def _markdown(table: ComparisonTable) -> str:
 
     head = _head(table)
     lines = [f"## {table.suite}, overall by {table.formula}", "", line(head)]
-    lines.append("|" + "|".join([" --- "] + [" ---: "] * len(table.columns) + [" --- "] * 3) + "|")
+    lines.append("|" + "|".join([" --- "] + [" ---: "] * len(table.columns) + [" --- "] * 5) + "|")
     lines += [line(_cells(table, row)) for row in table.rows]
     return "\n".join(lines) + "\n"
 

@@ -18,6 +18,8 @@ _CHOICES = {
     "names": ("auto", "dotted", "underscored"),
     "extraction": ("three-rules", "lm-eval", "boxed"),
     "matching": ("soft", "strict"),
+    "unreadable": ("refuse", "count"),
+    "judge": ("auto", "math-verify", "rules"),
 }
 
 
@@ -37,6 +39,9 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         names: Whether the model was shown function names with "_" for "."; "auto" looks which it uses.
         extraction: The MMLU-Pro rule: three-rules (its own script), lm-eval (the first rule alone, never a
             guess), boxed (paper 003: options numbered from 0, the answer in \boxed{}).
+        unreadable: What to do where more than half of the outputs cannot be read: refuse them, or count them as wrong.
+        judge: Who compares mathematical answers: math-verify, the package's own rules, or auto: math-verify where it
+            is installed (a note says where it is not).
         matching: The API-Bank headline: soft (any call equals the gold one), strict (exactly one call, equal).
         seed: Of the random options.
         workers: Sandboxed BFCL workers at a time.
@@ -44,8 +49,8 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unsafe_no_sandbox: Run BFCL's executors unconfined; scores.json says so.
         model: Who writes the outputs: a folder, a LiteLLM id, MODEL@URL; instead of `responses`.
         format: The format of its replies, a name of `planarena.formats`; empty takes the one of a checkpoint's
-            training, else native function calling, else hermes. For `responses` to the suite planarena, theirs:
-            empty is planarena.
+            training, else native function calling, else hermes. For `responses` how they are written, a name of
+            `planarena.formats.READERS`; empty decides output by output.
         generation: How it is asked.
         fresh: Ask everything anew, whatever `out` holds; without it an evaluation goes on where it was.
     """
@@ -62,6 +67,8 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: str = "auto"
     extraction: str = "three-rules"
     matching: str = "soft"
+    unreadable: str = "refuse"
+    judge: str = "auto"
     seed: int = 0
     workers: int = 2
     seconds: float = 10.0

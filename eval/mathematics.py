@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -15,6 +15,7 @@ from typing import Any
 from planarena.bench import Asked
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
+from planarena.eval.items import Shown
 from planarena.eval.models.dialogues import Exchange, Item
 from planarena.eval.models.native_text import split_thought
 from planarena.eval.responses import Response, Responses, count_tokens, read_rows
@@ -23,7 +24,7 @@ from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.llm import load_prompt
 from planarena.rows.templates import template
 
-__all__ = ["answer_of", "answers_agree", "ask", "last_boxed", "math_opening", "score"]
+__all__ = ["answer_of", "answers_agree", "ask", "describe", "last_boxed", "math_opening", "score"]
 
 _BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
@@ -163,6 +164,15 @@ def _problems(path: Path) -> dict[str, list[tuple[str, str, str]]]:
             "holds no problem", where=str(path), fix='give JSON lines of {"id": ..., "answer": ...}'
         )
     return found
+
+
+def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return what each problem asked for."""
+    del ids
+    rows = [row for listed in _problems(_path(suite, config)).values() for row in listed]
+    return {
+        key: Shown([{"role": "user", "content": text}] if text else [], [], gold) for key, gold, text in rows
+    }
 
 
 # --- asking ------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,16 +19,22 @@ from typing import Any
 from planarena.bench import Asked
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
+from planarena.eval.items import Shown
 from planarena.eval.mathematics import answer_of, last_boxed, math_opening
 from planarena.eval.models.dialogues import Exchange, Item
-from planarena.eval.responses import ENDINGS, Response, Responses, count_tokens, read_rows
+from planarena.eval.responses import ENDINGS, Response, Responses, count_tokens, read_responses, read_rows
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.llm import load_prompt
 
-__all__ = ["ask", "extract_boxed", "extract_first", "extract_letter", "score"]
+__all__ = ["ask", "describe", "extract_boxed", "extract_first", "extract_letter", "score"]
 
 LETTERS = "ABCDEFGHIJ"
+_WHOLE = {
+    "biology": 717, "business": 789, "chemistry": 1132, "computer science": 410, "economics": 844, "engineering": 969,
+    "health": 818, "history": 381, "law": 1101, "math": 1351, "other": 924, "philosophy": 499, "physics": 1299,
+    "psychology": 798,
+}  # fmt: skip
 _FIRST = re.compile(r"answer is \(?([A-J])\)?")
 # Of zero width, so that "answer: Answer: B" shows both of its matches.
 _SECOND = re.compile(r"(?=[aA]nswer:\s*([A-J]))")
@@ -117,6 +123,8 @@ def score(
         verdicts=verdicts,
         outputs=outputs,
         notes=notes,
+        whole=_WHOLE,
+        units="questions",
     )
     return result, outputs
 
@@ -206,6 +214,23 @@ def _gold(questions: dict[str, dict[str, Any]], extraction: str) -> dict[str, li
             text = f"\\boxed{{{LETTERS.index(letter)}}}"
         found[key] = [Response(text, count_tokens(text))]
     return found
+
+
+def show_question(question: dict[str, Any]) -> Shown:
+    """Return what a question asked for."""
+    text = f"{question.get('question', '')}\n{_lettered(question)}"
+    return Shown([{"role": "user", "content": text}], [], question.get("answer"))
+
+
+def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return what each question asked for; questions in the outputs' own rows are read there again."""
+    if suite not in config.data:
+        if config.responses in (None, "gold"):
+            return {}
+        rows = read_responses(Path(str(config.responses)), suite, config.samples).rows
+        return {key: show_question(rows[key]) for key in ids if key in rows}
+    questions, _ = _questions(suite, config, None)
+    return {key: show_question(questions[key]) for key in ids if key in questions}
 
 
 # --- asking ------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ def render(evaluation: Evaluation) -> str:
     )
     if "generation" in evaluation.run:
         body.append(_generation(evaluation.run["generation"]))
+    body.append('<p>Every item with its prompt, output and gold: <a href="items.html">items.html</a></p>')
     for name, result in evaluation.suites.items():
         body.append(_suite(name, result))
     return page(f"Evaluation {evaluation.path.name}", "".join(body))
@@ -52,7 +53,9 @@ def _generation(made: dict[str, Any]) -> str:
         "replies",
         "prompt tokens",
         "reply tokens",
-        "USD",
+        "USD paid",
+        "from the cache",
+        "s an output",
         "cut at a limit",
         "failed",
     )
@@ -66,6 +69,8 @@ def _generation(made: dict[str, Any]) -> str:
                 taken["prompt_tokens"],
                 taken["completion_tokens"],
                 "not known" if taken["usd"] is None else f"{taken['usd']:.4f}",
+                taken["cached"],
+                "" if taken["seconds_median"] is None else f"{taken['seconds_median']:.2f}",
                 taken["cut"],
                 sum(taken["failed"].values()),
             )
@@ -78,7 +83,8 @@ def _generation(made: dict[str, Any]) -> str:
     )
     return (
         f"<p>Written by <code>{text(made['name'])}</code>: {text(settings)}.</p>"
-        f"<table><tr>{head}</tr>{rows}</table>"
+        + "".join(f"<p><strong>{text(note)}</strong></p>" for note in made["notes"])
+        + f"<table><tr>{head}</tr>{rows}</table>"
     )
 
 
@@ -110,9 +116,10 @@ def _suite(name: str, result: SuiteResult) -> str:
         )
         parts.append(f", 95 % interval {_percent(headline.low)} to {_percent(headline.high)}</span></p>")
         if headline.not_run and headline.value is not None:
-            parts.append(
-                f"<p><strong>Counted as 0, not run:</strong> {text(', '.join(headline.not_run))}.</p>"
-            )
+            words = "Counted as 0, not run:" if name.startswith("bfcl") else "Not in this value:"
+            parts.append(f"<p><strong>{words}</strong> {text(', '.join(headline.not_run))}.</p>")
+    if result.part:
+        parts.append(f"<p><strong>This is a part: {text(result.part)}.</strong></p>")
     parts.append(f"<p>Computed on {text(result.revision)}.")
     if result.tokens is not None:
         parts.append(
@@ -123,6 +130,11 @@ def _suite(name: str, result: SuiteResult) -> str:
     parts.append("</p>")
     parts += [f'<p class="quiet">{text(note)}</p>' for note in result.notes]
     parts.append(_overall_table(result.overall))
+    if result.several:
+        parts.append(
+            f"<h3>Over {result.samples} samples of each item</h3>"
+            + _overall_table(list(result.several.values()))
+        )
     if result.columns:
         cells = "".join(
             f'<tr><td>{text(key)}</td><td class="n">{_percent(value)}</td></tr>'

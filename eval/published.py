@@ -233,7 +233,7 @@ PUBLISHED = (
         "002", "2 to 5", "bfcl-v3", "v4-without-agentic",
         ("Overall", "Non-Live (AST)", "Live (AST)", "Multi-Turn", "Relevance", "Irrelevance"), _join(_BFCL_002),
     ),
-    PublishedTable("003", "1", "bfcl-v3", "by-instance", ("Overall", "Live (AST)", "Non-Live"), _rows("", _BFCL_003)),
+    PublishedTable("003", "1", "bfcl-v3", "by-instance", ("Overall", "Live (AST)", "Non-Live (by instance)"), _rows("", _BFCL_003)),
     PublishedTable("000", "2", "api-bank", "soft", _LEVELS, _rows("", _API_000)),
     PublishedTable("001", "3", "api-bank", "soft", _LEVELS, _join(_API_001)),
     PublishedTable("001", "4", "mmlu-pro", "micro", ("Overall",), _rows("", _MMLU_001)),

@@ -5,41 +5,41 @@ A line that cannot be read costs its own item and nothing else.
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
-import zipfile
-import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from planarena.errors import UserError
+from planarena.records.foreign import ENDINGS, MAX_DEPTH, nests_deeper, read_foreign_files
+from planarena.records.foreign import read_foreign as read_rows
 
 __all__ = [
     "ENDINGS",
+    "ID_FIELDS",
     "MAX_DEPTH",
+    "OUTPUT_FIELDS",
     "Response",
     "Responses",
     "count_tokens",
     "nests_deeper",
     "read_responses",
     "read_rows",
+    "refuse_unreadable",
 ]
 
-ENDINGS = (".json", ".jsonl", ".jsonl.gz", ".json.gz", ".zip")
-_ID = re.compile(r'"(?:id|question_id)"\s*:\s*(?:"([^"\\]{1,200})"|(\d{1,18}))')
-_KEYS = ("id", "question_id", "sample", "suite")
 _WORD = re.compile(r"\w+|[^\w\s]")
 _MAX_BYTES = 4 << 30
-# RuntimeError: an encrypted archive; NotImplementedError: a way of packing that Python does not know.
-_UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
-# Deeper values would lean on the interpreter's stack wherever they are walked, compared or written.
-MAX_DEPTH = 100
+# Where published result files keep the text or the calls of a model; the first that a row has is its output.
+OUTPUT_FIELDS = (
+    "response", "result", "model_outputs", "generated_text", "model_output", "model_response", "output", "outputs",
+    "completion", "generation", "prediction", "raw_output", "resps", "choices", "message",
+)  # fmt: skip
+ID_FIELDS = ("id", "question_id", "task_id", "item_id", "sample_id", "test_case_id")
 
 
 @dataclass(slots=True)
@@ -68,20 +68,24 @@ class Responses:
         rows: The rows as read, by id, for benchmarks whose result files carry the questions.
         unreadable: Lines without even an id.
         repeated: Outputs that a later one of the same item and sample replaced.
+        fields: Names of the fields of rows that hold no output, with their counts.
+        model: Who wrote them, where the rows say so.
     """
 
     by_id: dict[str, list[Response]] = field(default_factory=dict)
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     unreadable: int = 0
     repeated: int = 0
+    fields: Counter[str] = field(default_factory=Counter)
+    model: str = ""
 
 
 def read_responses(path: Path, suite: str, samples: int = 1) -> Responses:
     """Read outputs.
 
-    A row has `id` (or `question_id`), the output under `response`, `result` or `model_outputs`, and optionally
-    `sample`, `suite` (rows of other suites are passed over), `tokens` and `error`. Without `sample` the later
-    of two rows of an item wins where one sample is scored, and is the next sample where more are.
+    A row has an id and the output under one of `OUTPUT_FIELDS`, and optionally `sample`, `suite` (rows of other
+    suites are passed over), `tokens` and `error`. Without `sample` the later of two rows of an item wins where one
+    sample is scored, and is the next sample where more are.
 
     Args:
         path: A file or a folder of files: JSON lines, a JSON list, either one with gzip or in a zip.
@@ -89,33 +93,41 @@ def read_responses(path: Path, suite: str, samples: int = 1) -> Responses:
         samples: Outputs wanted of each item.
 
     Raises:
-        UserError: No such file, or nothing in it that could be an output.
+        UserError: No such file, nothing in it that could be an output, or outputs of two models.
     """
     found = Responses()
     slots: dict[tuple[str, int], Response] = {}
-    counts: dict[str, int] = {}
-    for row, problem in read_rows(path):
+    counts: Counter[str] = Counter()
+    origins = _Origins(path, samples)
+    for name, row, problem in _named_rows(path):
         if row is None:
             found.unreadable += 1
             continue
         if row.get("suite", suite) != suite:
             continue
-        key = str(row.get("id", row.get("question_id", "")))
+        key = _id_of(row)
         if not key:
             found.unreadable += 1
+            found.fields.update(map(str, row))
             continue
         response = _response(row, problem)
-        sample = row.get("sample")
-        if not isinstance(sample, int):
-            sample = counts.get(key, 0) if samples > 1 else 0
-            counts[key] = sample + 1
+        if response.problem == _ABSENT:
+            found.fields.update(map(str, row))
+        stated = row.get("sample")
+        sample: int = stated if type(stated) is int else counts[key] if samples > 1 else 0
+        counts[key] = sample + 1
+        origins.take(name, row, key, sample)
         if (key, sample) in slots:
             found.repeated += 1
         slots[key, sample] = response
         found.rows[key] = row
+    found.model = origins.check()
     if not slots:
+        seen = f"; its fields: {', '.join(sorted(found.fields)[:20])}" if found.fields else ""
         raise UserError(
-            "holds no output of this suite" if not found.unreadable else "holds no line that can be read",
+            f"holds no output of this suite{seen}"
+            if not found.unreadable or found.fields
+            else "holds no line that can be read",
             where=f"{path} ({suite})",
             fix='give JSON lines of {"id": ..., "response": ...}, or the benchmark\'s own result files',
         )
@@ -125,20 +137,91 @@ def read_responses(path: Path, suite: str, samples: int = 1) -> Responses:
     return found
 
 
+def _named_rows(path: Path) -> Iterator[tuple[str, dict[str, Any] | None, str]]:
+    if path.suffix == ".parquet":
+        return ((str(path), row, problem) for row, problem in read_rows(path))
+    return read_foreign_files(path)
+
+
+def _id_of(row: dict[str, Any]) -> str:
+    for key in ID_FIELDS:
+        if key in row:
+            return str(row[key]) if isinstance(row[key], (str, int)) else ""
+    inner = row.get("doc")  # rows of lm-evaluation-harness hold the question inside
+    return _id_of(inner) if isinstance(inner, dict) and "doc" not in inner else ""
+
+
+class _Origins:
+    """Where outputs come from: two models must not become one."""
+
+    def __init__(self, path: Path, samples: int) -> None:
+        self._path, self._samples = path, samples
+        self._files: dict[str, set[tuple[str, int]]] = {}
+        self._models: Counter[str] = Counter()
+
+    def take(self, name: str, row: dict[str, Any], key: str, sample: int) -> None:
+        self._files.setdefault(name, set()).add((key, sample))
+        model = row.get("model", row.get("model_name"))
+        if isinstance(model, str) and model:
+            self._models[model] += 1
+
+    def check(self) -> str:
+        """Return the model that the rows name.
+
+        Raises:
+            UserError: Rows name two models, or two files hold outputs of the same items.
+        """
+        if len(self._models) > 1:
+            first, second = (name for name, _ in self._models.most_common(2))
+            raise UserError(
+                f"holds outputs of more than one model: {first!r} and {second!r}",
+                where=str(self._path),
+                fix="score each by itself, with another --out",
+            )
+        owners: dict[tuple[str, int], str] = {}
+        shared: Counter[tuple[str, str]] = Counter()
+        for name, keys in self._files.items():
+            for key in keys:
+                if (owner := owners.setdefault(key, name)) != name:
+                    shared[owner, name] += 1
+        for (one, other), count in shared.most_common(1):
+            if 2 * count > min(len(self._files[one]), len(self._files[other])):
+                raise UserError(
+                    f"two files hold outputs of the same {count} items: {one} and {other}",
+                    where=str(self._path),
+                    fix="name one model's file or folder; files that are samples of one model need `sample` in their "
+                    "rows, or --samples",
+                )
+        return next(iter(self._models), "")
+
+
+_ABSENT = "the row has no output"
+
+
 def _response(row: dict[str, Any], problem: str) -> Response:
     value = None
-    for name in ("response", "result", "model_outputs"):
+    for name in OUTPUT_FIELDS:
         if name in row:
-            value = row[name]
+            value = _unwrapped(name, row[name])
             break
     else:
-        problem = problem or ("the request failed" if row.get("error") else "the row has no output")
+        problem = problem or ("the request failed" if row.get("error") else _ABSENT)
     if problem:
         return Response(None, problem=problem)
     for name in ("tokens", "response_tokens", "output_token_count"):
         if (stated := _sum(row.get(name))) is not None:
             return Response(value, stated, counted=True)
     return Response(value, count_tokens(value))
+
+
+def _unwrapped(name: str, value: Any) -> Any:
+    """The output itself where a field wraps it: a server's choices, the samples of an lm-evaluation-harness."""
+    if name == "choices" and isinstance(value, list) and value and isinstance(value[0], dict):
+        return value[0].get("message", value[0].get("text"))
+    if name in ("resps", "outputs"):
+        while isinstance(value, list) and len(value) == 1:
+            value = value[0]
+    return value
 
 
 def _sum(value: Any) -> int | None:
@@ -157,128 +240,41 @@ def _sum(value: Any) -> int | None:
     return None
 
 
+def refuse_unreadable(
+    path: str, suite: str, found: Responses, problems: list[tuple[str, str]], total: int
+) -> None:
+    """Refuse outputs of which more than half cannot be read, instead of scoring them 0.
+
+    Args:
+        path: Where they are.
+        suite: What they are for.
+        found: As read.
+        problems: The id of each unreadable output and why.
+        total: Outputs of the suite's items in all.
+
+    Raises:
+        UserError: More than half; examples and the fields seen are named.
+    """
+    count = len(problems) + found.unreadable
+    if 2 * count <= total + found.unreadable:
+        return
+    examples = "; ".join(f"{key}: {problem}" for key, problem in problems[:3])
+    seen = (
+        f". Fields seen: {', '.join(name for name, _ in found.fields.most_common(20))}"
+        if found.fields
+        else ""
+    )
+    raise UserError(
+        f"{count} of {total + found.unreadable} outputs cannot be read ({examples}){seen}",
+        where=f"{path} ({suite})",
+        fix=f"the output stands under one of {', '.join(OUTPUT_FIELDS[:6])}, ...; --format names how its calls are "
+        "written; --set unreadable=count scores them as wrong",
+    )
+
+
 def count_tokens(value: Any) -> int:
     """Words and signs of an output, where nobody counted a tokenizer's tokens; long ones are extrapolated."""
     text = value if isinstance(value, str) else json.dumps(value)
     sample = text[:100_000]
     words = len(_WORD.findall(sample))
     return words if len(sample) == len(text) else round(words * len(text) / len(sample))
-
-
-# --- files -> rows -----------------------------------------------------------------------------------
-
-
-def read_rows(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    """Yield (row, problem) for each row of a file or folder; a row that cannot be read keeps what id it shows."""
-    if path.suffix == ".parquet" and path.is_file():
-        yield from map(_bounded, _table_rows(path))
-        return
-    for name, content in _contents(path):
-        start = content[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
-        if start.startswith(b"["):
-            yield from map(_bounded, _list_rows(name, content))
-        else:
-            for line in content.split(b"\n"):
-                if line.strip():
-                    # Brackets are counted in a tenth of the time that walking the value takes.
-                    shallow = line.count(b"[") + line.count(b"{") <= MAX_DEPTH
-                    yield _row(line) if shallow else _bounded(_row(line))
-
-
-def _table_rows(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    """Rows of a Parquet file, as benchmarks publish their questions."""
-    import polars
-
-    try:
-        table = polars.read_parquet(path)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise UserError(f"cannot be read: {error}", where=str(path), fix="check the file") from error
-    for row in table.iter_rows(named=True):
-        yield row, ""
-
-
-def _bounded(found: tuple[dict[str, Any] | None, str]) -> tuple[dict[str, Any] | None, str]:
-    row, problem = found
-    if row is None or not nests_deeper(row, MAX_DEPTH):
-        return row, problem
-    return {key: row[key] for key in _KEYS if isinstance(row.get(key), (str, int))}, "nested too deep"
-
-
-def nests_deeper(value: Any, limit: int) -> bool:
-    """Say whether lists and objects of a JSON value nest deeper than the limit, without recursion."""
-    level = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(limit):
-        level = [
-            item
-            for outer in level
-            for item in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(item, (dict, list))
-        ]
-    return bool(level)
-
-
-def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
-    if not path.exists():
-        raise UserError("there is no such file or folder", where=str(path), fix="check the path")
-    files = (
-        [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.name.endswith(ENDINGS))
-    )
-    if not files:
-        raise UserError("holds no result file", where=str(path), fix=f"files end in {', '.join(ENDINGS)}")
-    for file in files:
-        try:
-            if file.suffix == ".zip":
-                with zipfile.ZipFile(file) as archive:
-                    for info in archive.infolist():
-                        if (
-                            not info.is_dir()
-                            and info.file_size <= _MAX_BYTES
-                            and not info.filename.startswith("__MACOSX")
-                        ):
-                            yield f"{file}:{info.filename}", archive.read(info)
-            elif file.suffix == ".gz":
-                with gzip.open(file) as stream:
-                    yield str(file), stream.read(_MAX_BYTES)
-            else:
-                yield str(file), file.read_bytes()
-        except _UNREADABLE as error:
-            raise UserError(f"cannot be read: {error}", where=str(file), fix="check the file") from error
-
-
-def _list_rows(name: str, content: bytes) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    try:
-        rows = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(
-            f"is not JSON: {error}", where=name, fix="one damaged line costs one item in JSON lines"
-        ) from error
-    for row in rows:
-        yield (row, "") if isinstance(row, dict) else (None, "not an object")
-
-
-def _row(line: bytes) -> tuple[dict[str, Any] | None, str]:
-    try:
-        row = orjson.loads(line)
-    except ValueError:
-        row, problem = _damaged(line)
-        return row, problem
-    return (row, "") if isinstance(row, dict) else (None, "not an object")
-
-
-def _damaged(line: bytes) -> tuple[dict[str, Any] | None, str]:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        return _only_id(line, "not UTF-8")
-    try:
-        row = json.loads(text)  # takes what orjson refuses: NaN, half of a surrogate pair
-    except RecursionError:
-        return _only_id(line, "nested too deep")
-    except ValueError:
-        return _only_id(line, "not JSON, or cut off")
-    return (row, "") if isinstance(row, dict) else (None, "not an object")
-
-
-def _only_id(line: bytes, problem: str) -> tuple[dict[str, Any] | None, str]:
-    match = _ID.search(line[:4096].decode(errors="replace"))
-    return ({"id": match.group(1) or match.group(2)}, problem) if match else (None, problem)

@@ -105,6 +105,9 @@ class SuiteResult(msgspec.Struct, frozen=True):
         sandbox: How outputs that are executed were confined; empty where none is.
         base: The difference from the base, where one was named.
         measures: Further numbers by name, each with what it is.
+        part: Which part of the benchmark this is; empty for the whole.
+        samples: Outputs of each item.
+        several: Over the samples of an item: "avg@k", "pass@k" and "pass^k" for k from 1 on, with one output none.
     """
 
     suite: str
@@ -121,3 +124,6 @@ class SuiteResult(msgspec.Struct, frozen=True):
     sandbox: str = ""
     base: dict[str, Any] | None = None
     measures: dict[str, tuple[float, str]] = {}
+    part: str = ""
+    samples: int = 1
+    several: dict[str, Overall] = {}

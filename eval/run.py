@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
@@ -17,8 +19,11 @@ import orjson
 from planarena.bench import Policy
 from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
+from planarena.eval.items import read_items, write_items
+from planarena.eval.items_page import render_items
 from planarena.eval.models.generation import Generation
-from planarena.eval.responses import Response, read_responses
+from planarena.eval.readings import mark_unfit, reader_of
+from planarena.eval.responses import Response, Responses, read_responses, refuse_unreadable
 from planarena.eval.results import SuiteResult
 from planarena.eval.statistics import paired_difference
 from planarena.eval.tables import item_means
@@ -36,6 +41,9 @@ _HOMES = {
     "math": "planarena.eval.mathematics",
     "planarena": "planarena.eval.arena",
 }
+
+# Suites whose outputs hold calls, so that --format says how they are written.
+_CALLING = ("bfcl-v3", "bfcl-v4", "api-bank", "planarena")
 
 Progress = Callable[[str, int, int], None]
 
@@ -98,10 +106,20 @@ def evaluate(
                 chosen = _as_written(model.config)
             elif config.responses != "gold":
                 responses = read_responses(Path(str(config.responses)), suite, config.samples)
+                if suite in _CALLING:
+                    mark_unfit(responses, reader_of(config))
                 reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
             result, scored[suite] = import_module(_HOMES[suite]).score(suite, chosen, responses, tell)
             if responses is not None and model is None:
-                reading[suite]["unknown_items"] = _check_items(result, scored[suite], config)
+                unknown = _unknown_items(result, scored[suite], config)
+                reading[suite]["unknown_items"] = len(unknown)
+                result = _with_notes(result, responses, unknown)
+                _check_readable(result, scored[suite], responses, config)
+            if config.limit is not None:
+                part = f"the first {config.limit} of each category"
+                result = msgspec.structs.replace(
+                    result, part=f"{result.part}, {part}" if result.part else part
+                )
             if base is not None:
                 result = msgspec.structs.replace(result, base=_difference(result, base))
             suites[suite] = result
@@ -127,6 +145,9 @@ def evaluate(
                 for verdict in result.verdicts
             ]
             lines = model.finish({key: place for place, key in enumerate(places)})
+        write_items(
+            out / "items.jsonl", suites, scored, model.config if model is not None else config, _HOMES
+        )
         _write(finished, lines)
     return finished
 
@@ -165,8 +186,8 @@ def open_evaluation(path: Path) -> Evaluation:
     return Evaluation(path, suites, run)
 
 
-def _check_items(result: SuiteResult, given: Mapping[str, list[Response]], config: EvalConfig) -> int:
-    """Count outputs of items that the suite does not have (or that the limit leaves out)."""
+def _unknown_items(result: SuiteResult, given: Mapping[str, list[Response]], config: EvalConfig) -> list[str]:
+    """Name the outputs of items that the suite does not have (or that the limit leaves out)."""
     known = {verdict.id for verdict in result.verdicts}
     if known.isdisjoint(given):
         raise UserError(
@@ -174,7 +195,44 @@ def _check_items(result: SuiteResult, given: Mapping[str, list[Response]], confi
             where=str(config.responses),
             fix="check the suite, the ids of the outputs, and --data",
         )
-    return len(given.keys() - known)
+    return [key for key in given if key not in known]
+
+
+_NUMBERED = re.compile(r"[-_:]?\d[-_:\d]*$")
+
+
+def _with_notes(result: SuiteResult, responses: Responses, unknown: list[str]) -> SuiteResult:
+    """Say what was given and is in no score."""
+    notes = list(result.notes)
+    if unknown:
+        kinds = Counter(_NUMBERED.sub("", key) or "numbers" for key in unknown)
+        listed = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common(8))
+        notes.append(f"{len(unknown)} outputs are of no item that was scored: {listed}")
+        live = [kind for kind in kinds if kind.startswith(("exec", "rest"))]
+        if live and result.suite.startswith("bfcl"):
+            notes.append(
+                f"{', '.join(live)}: executable categories of BFCL v1, which call services of others; they left the "
+                "benchmark with v4 and are not scored"
+            )
+    if responses.repeated:
+        notes.append(f"{responses.repeated} outputs were replaced by a later one of the same item")
+    return msgspec.structs.replace(result, notes=notes)
+
+
+def _check_readable(
+    result: SuiteResult, given: Mapping[str, list[Response]], responses: Responses, config: EvalConfig
+) -> None:
+    if config.unreadable == "count":
+        return
+    present = [verdict for verdict in result.verdicts if verdict.reason != "no response"]
+    problems = []
+    for verdict in present:
+        if verdict.reason.startswith("unreadable"):
+            listed = given.get(verdict.id, [])
+            problem = listed[verdict.sample].problem if verdict.sample < len(listed) else ""
+            if problem != "the request failed":
+                problems.append((verdict.id, verdict.reason.removeprefix("unreadable: ")))
+    refuse_unreadable(str(config.responses), result.suite, responses, problems, len(present))
 
 
 def _find_base(config: EvalConfig, out: Path) -> Evaluation | None:
@@ -222,6 +280,9 @@ def _write(finished: Evaluation, lines: bytes) -> None:
         "responses.jsonl": lines,
         "scores.json": written + b"\n",
         "report.html": render(finished).encode(errors="replace"),
+        "items.html": render_items([finished.path.name], [read_items(finished.path)]).encode(
+            errors="replace"
+        ),
         "run.json": orjson.dumps(finished.run, option=orjson.OPT_INDENT_2) + b"\n",
     }
     for name, content in files.items():

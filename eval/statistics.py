@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
 
-__all__ = ["mean_interval", "paired_difference", "weighted_interval", "wilson"]
+__all__ = [
+    "bootstrap_difference",
+    "holm",
+    "mean_interval",
+    "paired_difference",
+    "pass_all",
+    "pass_any",
+    "weighted_interval",
+    "wilson",
+]
 
 _Z = 1.959963984540054  # the 97.5 % point of the normal distribution
 
@@ -97,3 +107,84 @@ def _sign_test(gained: int, lost: int) -> float:
         for k in range(fewer + 1)
     ]
     return min(1.0, 2 * sum(math.exp(term) for term in tail))
+
+
+def pass_any(correct: int, samples: int, k: int) -> float:
+    """pass@k of one item: the chance that any of k outputs drawn from its samples is right (Chen et al. 2021).
+
+    1 - C(n - c, k) / C(n, k), unbiased for k up to n.
+
+    Example:
+        >>> pass_any(1, 2, 1), pass_any(1, 2, 2)
+        (0.5, 1.0)
+    """
+    return 1.0 - math.comb(samples - correct, k) / math.comb(samples, k)
+
+
+def pass_all(correct: int, samples: int, k: int) -> float:
+    """pass^k of one item: the chance that all of k outputs drawn from its samples are right (tau-bench 2024).
+
+    C(c, k) / C(n, k).
+
+    Example:
+        >>> pass_all(1, 2, 1), pass_all(1, 2, 2)
+        (0.5, 0.0)
+    """
+    return math.comb(correct, k) / math.comb(samples, k)
+
+
+def holm(values: Mapping[str, float]) -> dict[str, float]:
+    """Correct p values for their number (Holm 1979): the m-th smallest of n times n - m + 1, never decreasing.
+
+    Example:
+        >>> holm({"a": 0.01, "b": 0.04})
+        {'a': 0.02, 'b': 0.04}
+    """
+    found: dict[str, float] = {}
+    worst = 0.0
+    ordered = sorted(values.items(), key=lambda pair: pair[1])
+    for place, (name, value) in enumerate(ordered):
+        worst = max(worst, min(1.0, (len(ordered) - place) * value))
+        found[name] = worst
+    return {name: found[name] for name in values}
+
+
+def bootstrap_difference(
+    pairs: Mapping[str, Sequence[tuple[float, float]]],
+    value: Callable[[Mapping[str, float]], float | None],
+    *,
+    seed: int = 0,
+    draws: int = 2_000,
+) -> tuple[float, float] | None:
+    """The 95 % interval of the difference of two overall values, by a paired bootstrap within categories.
+
+    Args:
+        pairs: By category the (ours, base) value of each item that both have.
+        value: The overall value of the categories' means; None where it cannot be computed.
+        seed: Of the draws.
+        draws: How many.
+
+    Returns:
+        The 2.5 and 97.5 % points; None without items.
+    """
+    listed = {name: items for name, items in pairs.items() if items}
+    if not listed or value(dict.fromkeys(listed, 0.0)) is None:
+        return None
+    import numpy
+
+    generator = numpy.random.default_rng(Random(f"bootstrap:{seed}").getrandbits(64))
+    ours = numpy.empty((len(listed), draws))
+    base = numpy.empty((len(listed), draws))
+    for row, items in enumerate(listed.values()):
+        columns = numpy.asarray(items, dtype=float)
+        # A resample of items is a multinomial draw of how often each kind of pair is taken.
+        kinds, counts = numpy.unique(columns, axis=0, return_counts=True)
+        taken = generator.multinomial(len(items), counts / len(items), size=draws) / len(items)
+        ours[row], base[row] = taken @ kinds[:, 0], taken @ kinds[:, 1]
+    changes = []
+    for draw in range(draws):
+        left = value(dict(zip(listed, ours[:, draw].tolist(), strict=True)))
+        right = value(dict(zip(listed, base[:, draw].tolist(), strict=True)))
+        changes.append((left or 0.0) - (right or 0.0))
+    low, high = numpy.quantile(changes, [0.025, 0.975])
+    return float(low), float(high)

@@ -6,11 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from planarena.eval.responses import Response
 from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
-from planarena.eval.statistics import mean_interval
+from planarena.eval.statistics import mean_interval, pass_all, pass_any
 
-__all__ = ["build_rows", "finish", "item_means", "micro_average", "unjudged"]
+__all__ = ["build_rows", "finish", "item_means", "micro_average", "over_samples", "unjudged"]
 
 
 def unjudged(
@@ -103,8 +105,30 @@ def finish(
     columns: dict[str, float] | None = None,
     notes: list[str] | None = None,
     sandbox: str = "",
+    whole: Mapping[str, int] | None = None,
+    units: str = "items",
+    weighted: bool = False,
 ) -> SuiteResult:
-    """Put a suite's result together, with token means and the count of reasons."""
+    """Put a suite's result together, with token means and the count of reasons.
+
+    Args:
+        suite: Its name.
+        revision: Which questions.
+        headline: The overall value to quote.
+        overall: Every overall value.
+        rows: By category.
+        verdicts: Of every output.
+        outputs: By item.
+        columns: Further columns.
+        notes: What a reader must know.
+        sandbox: How outputs that are executed were confined.
+        whole: The items of the published benchmark by category, where they are known.
+        units: What they are called.
+        weighted: The overall values are weighted sums that say themselves what they lack.
+    """
+    part, absent = _part(rows, whole, units)
+    if not weighted:
+        overall = [_incomplete(value, absent) for value in overall]
     present = [verdict.tokens for verdict in verdicts if verdict.reason != "no response"]
     counted = [response.counted for listed in outputs.values() for response in listed]
     everyone: dict[bool, str] = {True: "the outputs' file", False: "words and signs, no tokenizer"}
@@ -128,5 +152,62 @@ def finish(
         columns or {},
         notes=notes or [],
         sandbox=sandbox,
+        part=part,
+        samples=1 + max((verdict.sample for verdict in verdicts), default=0),
+        several=over_samples(verdicts),
         **given,
     )
+
+
+def over_samples(verdicts: list[Verdict]) -> dict[str, Overall]:
+    """avg@k, pass@k and pass^k over all items, for the powers of 2 up to K and K itself; nothing for one sample.
+
+    An item with fewer outputs than K counts in the values of as many as it has.
+    """
+    counted: dict[str, tuple[int, int]] = {}
+    for verdict in verdicts:
+        right, count = counted.get(verdict.id, (0, 0))
+        counted[verdict.id] = (right + verdict.correct, count + 1)
+    most = max((count for _, count in counted.values()), default=0)
+    if most < 2:
+        return {}
+    found: dict[str, Overall] = {}
+    sizes = sorted(
+        {2**power for power in range(most.bit_length()) if 2**power <= most}
+        | {most, *range(1, min(most, 4) + 1)}
+    )
+    for k in sizes:
+        enough = [(right, count) for right, count in counted.values() if count >= k]
+        for name, words, rule in (
+            ("avg@", "mean share of right outputs", lambda c, n, _: c / n),
+            ("pass@", "any of k outputs is right", pass_any),
+            ("pass^", "all of k outputs are right", pass_all),
+        ):
+            values = [rule(right, count, k) for right, count in enough]
+            low, high = mean_interval(values)
+            found[f"{name}{k}"] = Overall(f"{name}{k}", words, sum(values) / len(values), low, high)
+    return found
+
+
+def _part(
+    rows: list[CategoryRow], whole: Mapping[str, int] | None, units: str
+) -> tuple[str, tuple[str, ...]]:
+    """Say which part of a benchmark the rows are, and which categories are not in it."""
+    skipped = tuple(row.category for row in rows if row.accuracy is None)
+    run = sum(row.items for row in rows if row.accuracy is not None)
+    if whole is None:
+        return ("", skipped)
+    known = {row.category for row in rows}
+    if not known <= set(whole):
+        return f"{run} {units} of another set than the published {sum(whole.values())}", skipped
+    absent = tuple(
+        name for name in whole if not any(row.category == name and row.accuracy is not None for row in rows)
+    )
+    return ("" if run == sum(whole.values()) else f"{run} of {sum(whole.values())} {units}", absent)
+
+
+def _incomplete(value: Overall, absent: tuple[str, ...]) -> Overall:
+    """Name what an overall value lacks, where its formula does not know."""
+    if value.not_run or not absent or value.value is None:
+        return value
+    return msgspec.structs.replace(value, not_run=absent)

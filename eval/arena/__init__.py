@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from planarena.bench import BENCH, Played, Task, load_tasks, play
-from planarena.eval.arena.suite import generate, score
+from planarena.eval.arena.suite import describe, generate, score
 
-__all__ = ["BENCH", "Played", "Task", "generate", "load_tasks", "play", "score"]
+__all__ = ["BENCH", "Played", "Task", "describe", "generate", "load_tasks", "play", "score"]

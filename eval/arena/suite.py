@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import msgspec
 
+from planarena import formats
 from planarena.bench import (
     BENCH,
     KINDS,
@@ -25,11 +27,14 @@ from planarena.bench import (
     summarise,
 )
 from planarena.eval.config import EvalConfig
+from planarena.eval.items import Shown
+from planarena.eval.readings import reader_of
 from planarena.eval.responses import Response, Responses
 from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average
+from planarena.formats import Parsed, read_output
 
-__all__ = ["generate", "result_of", "score"]
+__all__ = ["describe", "generate", "result_of", "score"]
 
 _FORMULAS = {
     "success": "share of all tasks: the goal predicate holds and the user has an answer; where no call is right, "
@@ -81,7 +86,9 @@ def score(
     An output is the list of a policy's replies in one episode, or a text for an episode of one reply.
     """
     with ExitStack() as stack:
-        form = config.format or "planarena"
+        reader = reader_of(config)
+        form = config.format if config.format in formats.names() else "planarena"
+        parse: Callable[[str], Parsed] | None = None
         tasks = _tasks(config, form, stack)
         policy: Policy
         missing: dict[tuple[str, int], str] = {}
@@ -101,14 +108,57 @@ def score(
                     if problem:
                         missing[task.id, sample] = problem
             policy = Recorded(texts, form)
+            if config.model is None and config.format != form:
+                parse = _reader(form, reader, texts.values())
         episodes = list(
-            play(policy, tasks, samples=config.samples, tell=lambda done, total: tell(suite, done, total))
+            play(
+                policy,
+                tasks,
+                samples=config.samples,
+                tell=lambda done, total: tell(suite, done, total),
+                parse=parse,
+            )
         )
         for one in episodes:
             listed = given.get(one.task.id, [])
             one.tokens = listed[one.sample].tokens if one.sample < len(listed) else 0
         revision = _revision(config, tasks)
     return result_of(suite, episodes, given, revision=revision, missing=missing), given
+
+
+def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return what each task asked for, and the replies of its gold."""
+    del suite, ids
+    with ExitStack() as stack:
+        form = config.format if config.format in formats.names() else "planarena"
+        return {
+            task.id: Shown(list(task.row.prompt), list(task.row.tools), list(task.row.targets))
+            for task in _tasks(config, form, stack)
+        }
+
+
+def _reader(form: str, reader: str, outputs: Iterable[Sequence[str]]) -> Callable[[str], Parsed]:
+    """How replies of unknown origin are read: in our own format where they keep it, else as whoever wrote them.
+
+    Text without any mark is an answer where most episodes end otherwise than in our format.
+    """
+    ours = formats.get(form)
+    ends = [listed[-1] for listed in outputs if listed]
+    kept = sum(ours.parse(text).valid for text in ends)
+    free = 2 * kept < len(ends)
+
+    def parse(text: str) -> Parsed:
+        parsed = ours.parse(text)
+        if parsed.valid:
+            return parsed
+        reading = read_output(text, reader)
+        if len(reading.calls) > len(parsed.calls):
+            return Parsed(form, text, plan=reading.thought or None, calls=reading.calls)
+        if free and reading.content and not reading.problem:
+            return Parsed(form, text, plan=reading.thought or None, response=reading.content)
+        return parsed
+
+    return parse
 
 
 def _tasks(config: EvalConfig, form: str, stack: ExitStack) -> list[Task]:
@@ -137,8 +187,11 @@ def _texts(response: Response | None) -> tuple[list[str], str]:
         return [], "no response"
     if response.problem:
         return [], f"unreadable: {response.problem}"
-    value = [response.value] if isinstance(response.value, str) else response.value
-    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+    value = response.value if isinstance(response.value, list) else [response.value]
+    value = [
+        json.dumps(one) if isinstance(one, dict) else one for one in value
+    ]  # messages as a server gives them
+    if not all(isinstance(text, str) for text in value):
         return [], "unreadable: not a text or a list of texts"
     return value, ""
 

@@ -2,6 +2,6 @@
 
 from planarena.eval.bfcl.asking import ask
 from planarena.eval.bfcl.formulas import FORMULAS, overall, weights
-from planarena.eval.bfcl.suite import score
+from planarena.eval.bfcl.suite import describe, score
 
-__all__ = ["FORMULAS", "ask", "overall", "score", "weights"]
+__all__ = ["FORMULAS", "ask", "describe", "overall", "score", "weights"]

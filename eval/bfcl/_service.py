@@ -146,6 +146,15 @@ def gold(category: str) -> list[list[Any]]:
     ]
 
 
+def describe(request: dict[str, Any]) -> list[list[Any]]:
+    """The items of a category as [id, question, answer], without the answers' execution."""
+    questions, answers = _load(request["category"])
+    return [
+        [key, json.loads(line), json.loads(answers[key])["ground_truth"] if key in answers else None]
+        for key, line in questions.items()
+    ]
+
+
 def _entry(category: str, key: str, given: dict[str, Any] | None) -> tuple[dict[str, Any], Any]:
     if given is not None:
         return given["question"], given["answer"]
@@ -159,17 +168,17 @@ def _entry(category: str, key: str, given: dict[str, Any] | None) -> tuple[dict[
 def score(request: dict[str, Any]) -> list[list[Any]]:
     """Score items of one category.
 
-    The request holds `category`; `items`, a list of [id, output, question and answer or null]; `calls`, "json"
-    or "text": how the model writes its calls; `names`, "underscored" where the model was shown function names
+    The request holds `category`; `items`, a list of [id, output, question and answer or null, how it writes its
+    calls: "json" or "text"]; `names`, "underscored" where the model was shown function names
     with `_` for `.`, else "dotted"; `seconds`, the time of one item.
     """
     category, verdicts = request["category"], []
-    for key, output, given in request["items"]:
+    for key, output, given, calls in request["items"]:
         try:
             # Repeated, for the case that some handler in between swallows the first.
             signal.setitimer(signal.ITIMER_REAL, request["seconds"], 0.1)
             try:
-                verdict = _verdict(category, key, output, given, request["calls"], request["names"])
+                verdict = _verdict(category, key, output, given, calls, request["names"])
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
         except _Slow:
@@ -323,9 +332,9 @@ def _judge_multi_turn(
 def naming(request: dict[str, Any]) -> tuple[int, int]:
     """Count outputs that write a dotted function name with dots, and with underscores."""
     dotted = underscored = 0
-    for key, output, given in request["items"]:
+    for key, output, given, calls in request["items"]:
         try:
-            used = {name for item in _decode(output, request["calls"], "python") for name in item}
+            used = {name for item in _decode(output, calls, "python") for name in item}
         except NotACall:
             continue
         question, _ = _entry(request["category"], key, given)
@@ -354,6 +363,7 @@ def execute(request: dict[str, Any]) -> list[list[str]] | None:
 
 
 METHODS = {
+    "describe": describe,
     "execute": execute,
     "gold": gold,
     "ids": ids,

@@ -8,7 +8,7 @@ from planarena.eval.bfcl.categories import AGENTIC, COUNTS, LIVE, LIVE_AST, MULT
 from planarena.eval.results import CategoryRow, Overall
 from planarena.eval.statistics import weighted_interval
 
-__all__ = ["FORMULAS", "columns", "overall", "weights"]
+__all__ = ["FORMULAS", "columns", "covered", "overall", "weights"]
 
 Weights = dict[str, float]
 
@@ -91,8 +91,14 @@ _COLUMNS: dict[str, Callable[[], Weights]] = {
     "Agentic": lambda: _agentic(1.0),
     "Relevance": lambda: {"live_relevance": 1.0},
     "Irrelevance": lambda: _irrelevance(1.0),
+    "Non-Live (by instance)": lambda: _by_items(_NON_LIVE_INSTANCES),
     "Non-Live (with irrelevance)": lambda: _non_live(NON_LIVE[len(SIMPLE) :], 1.0),
 }
+
+
+def covered(names: Iterable[str]) -> set[str]:
+    """The categories that the columns of those names are made of."""
+    return {category for name in names if name in _COLUMNS for category in _COLUMNS[name]()}
 
 
 def columns(rows: Mapping[str, CategoryRow]) -> dict[str, float]:

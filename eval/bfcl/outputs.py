@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,46 +12,113 @@ from typing import Any
 from planarena.errors import UserError
 from planarena.eval.bfcl.categories import COUNTS, FORMATS, current_name
 from planarena.eval.responses import read_rows
-from planarena.eval.tagged import all_tagged_calls
+from planarena.formats import Reading, read_output
 
-__all__ = ["detect_calls", "read_questions", "to_structure"]
+__all__ = ["INFERENCE_ERROR", "majority", "read_questions", "to_structure"]
 
 _FILE = re.compile(r"(?:BFCL_v\d+_|gorilla_openfunctions_v\d+_test_)(\w+)\.json$")
 _COUNTED = re.compile(r"[ _]\d+$")
 
 
-def detect_calls(values: Iterable[Any]) -> str:
-    """Say how a model writes its calls: "json" where any output holds a mapping or a tag, else "text"."""
-    return "json" if any(_has_json(value) for value in values) else "text"
+# What bfcl-eval's decoder takes for calls, though brackets or quotes are missing.
+_CALL = re.compile(r"[`\s\[]{0,20}[A-Za-z_][\w.]{0,200}\(")
+INFERENCE_ERROR = "Error during inference"
 
 
-def _has_json(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(_has_json(item) for item in value)
-    return isinstance(value, dict) or (isinstance(value, str) and "<tool_call>" in value)
+def majority(outputs: Iterable[Any], form: str = "auto") -> tuple[str, dict[str, int]]:
+    """Say how most outputs write their calls, and how many each way.
 
+    Args:
+        outputs: As they came.
+        form: How they are read; see `planarena.formats.read_output`.
 
-def to_structure(value: Any, category: str, calls: str) -> Any:
-    """Bring an output into bfcl-eval's own structure.
-
-    Tagged text becomes the list of calls of a function-calling model; a plain answer to an agentic question
-    becomes one turn of one message. Everything else stays as it is.
+    Returns:
+        "server" where most outputs are calls as a server gives them, "json" where most are in a vendor's form, else
+        "text"; and the outputs by way. It decides nothing but how text without any mark is read: beside a server's
+        calls, JSON or Python in a text is what the model said.
     """
-    if category.startswith(("memory", "web_search")) and isinstance(value, str):
-        return [[value]]
-    if category in FORMATS:
-        return value  # each prompt format has a way of its own to write calls
-    return _untag(value) if calls == "json" else value
+    ways: Counter[str] = Counter(_way(value, form) for value in outputs)
+    marked = ways.total() - ways["python"] - ways["plain"]
+    most = "text" if marked <= ways["python"] else "server" if 2 * ways["structure"] > marked else "json"
+    return most, dict(ways.most_common())
 
 
-def _untag(value: Any) -> Any:
+def _way(value: Any, form: str) -> str:
+    """How one output writes calls: the first of its steps that has any decides."""
     if isinstance(value, list):
-        return [_untag(item) for item in value]
-    if isinstance(value, str) and "<tool_call>" in value:
-        return [{call["name"]: json.dumps(call["arguments"])} for call in all_tagged_calls(value)]
-    if isinstance(value, dict) and set(value) == {"name", "arguments"}:
-        arguments = value["arguments"]
-        return {str(value["name"]): arguments if isinstance(arguments, str) else json.dumps(arguments)}
+        ways = (_way(item, form) for item in value[:50])
+        return next((way for way in ways if way != "plain"), "plain")
+    if isinstance(value, dict):
+        return "structure"
+    if not isinstance(value, str):
+        return "plain"
+    way = read_output(value, form).written
+    return "python" if way == "plain" and _CALL.match(value) else way
+
+
+def to_structure(value: Any, category: str, most: str, form: str = "auto") -> tuple[Any, str]:
+    """Bring one output into bfcl-eval's own structure, whatever the others look like.
+
+    Args:
+        value: The output.
+        category: Its item's.
+        most: How most outputs write calls, for text that carries no marks.
+        form: How it is read; "text" leaves text to bfcl-eval's own decoder, "json" too where it has no marks.
+
+    Returns:
+        The structure, and "json" (a list of calls of a function-calling model) or "text".
+    """
+    text = "text" if most == "text" else "json"
+    if category in FORMATS:
+        return value, text  # each prompt format has a way of its own to write calls
+    if category.startswith(("memory", "web_search")) and not isinstance(value, list):
+        value = [[value]]
+    if form == "text" or (form == "python" and isinstance(value, str)):
+        return value, "text"
+    made = _untag(value, form, bare=most != "server" or form != "auto")
+    structured = _holds_calls(made)
+    if structured and isinstance(made, list):
+        made = _with_python(made, form) if category.startswith("multi_turn") else made
+    return made, "json" if structured else text
+
+
+def _holds_calls(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_holds_calls(item) for item in value)
+    return isinstance(value, dict)
+
+
+def _untag(value: Any, form: str, bare: bool) -> Any:
+    if isinstance(value, list):
+        return [_untag(item, form, bare) for item in value]
+    if isinstance(value, dict):
+        if set(value) == {"name", "arguments"}:
+            arguments = value["arguments"]
+            return {str(value["name"]): arguments if isinstance(arguments, str) else json.dumps(arguments)}
+        if "tool_calls" not in value and value.get("role") != "assistant":
+            return value
+    elif not isinstance(value, str):
+        return value
+    reading = read_output(value, form)
+    if reading.written in ("plain", "python"):
+        return value
+    if not bare and isinstance(value, str) and reading.written in ("xlam", "llama") and "<|" not in value:
+        return value
+    if reading.calls:
+        return _listed(reading)
+    return value if reading.problem else reading.content
+
+
+def _listed(reading: Reading) -> list[dict[str, str]]:
+    return [{call.name: json.dumps(call.arguments)} for call in reading.calls]
+
+
+def _with_python(value: Any, form: str) -> Any:
+    """Steps in Python's syntax beside steps that are calls already: of one dialogue, read as one."""
+    if isinstance(value, list):
+        return [_with_python(item, form) for item in value]
+    if isinstance(value, str) and (reading := read_output(value, form)).written == "python":
+        return _listed(reading)
     return value
 
 

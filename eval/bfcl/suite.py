@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import statistics
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from planarena.errors import UserError
 from planarena.eval.bfcl.categories import COUNTS, FORMATS, REVISION, categories_of, current_id
 from planarena.eval.bfcl.formulas import FORMULAS, columns, overall
-from planarena.eval.bfcl.outputs import detect_calls, read_questions, to_structure
+from planarena.eval.bfcl.outputs import INFERENCE_ERROR, majority, read_questions, to_structure
 from planarena.eval.bfcl.pool import Pool
 from planarena.eval.config import EvalConfig
+from planarena.eval.items import Shown
+from planarena.eval.readings import reader_of
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish
 
-__all__ = ["score"]
+__all__ = ["describe", "score"]
 
 _SEARCH = "a model needs a search key and the internet for it; outputs that are given are scored"
 _MEMORY = (
@@ -83,6 +85,39 @@ def score(
     return plan.result(kind), plan.outputs
 
 
+def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return what each item asked for, with the functions on offer and bfcl-eval's answer."""
+    if suite in config.data:
+        listed = read_questions(Path(config.data[suite]))
+        rows = [
+            [key, given["question"], given["answer"]] for items in listed.values() for key, given in items
+        ]
+    else:
+        pool = Pool(config)
+        try:
+            wanted = set(ids)
+            asked = [("describe", {"category": name}) for name in categories_of(suite) if name not in FORMATS]
+            rows = [row for part in pool.map(asked, lambda _: None) for row in part if row[0] in wanted]
+        finally:
+            pool.close()
+    return {
+        key: Shown(_messages(question.get("question")), question.get("function", []), answer)
+        for key, question, answer in rows
+    }
+
+
+def _messages(turns: Any) -> list[dict[str, Any]]:
+    """The messages of all turns; old questions are a text."""
+    if isinstance(turns, str):
+        return [{"role": "user", "content": turns}]
+    return [
+        message
+        for turn in turns or ()
+        for message in (turn if isinstance(turn, list) else [turn])
+        if isinstance(message, dict)
+    ]
+
+
 class _Plan:
     """Which output of which item is scored how."""
 
@@ -117,7 +152,6 @@ class _Plan:
             answers = pool.map([("ids", category) for category in self.categories], lambda _: None)
             for category, keys in zip(self.categories, answers, strict=True):
                 self.items[category] = keys[: config.limit]
-        self.calls = config.calls
         # An output in one of the prompt formats says nothing about how the model writes calls elsewhere.
         readable = [
             response.value
@@ -125,8 +159,10 @@ class _Plan:
             for response in listed
             if not response.problem and not key.startswith(FORMATS)
         ]
-        if self.calls == "auto":
-            self.calls = detect_calls(readable)
+        self.form = _reader(config) if responses is not None else "auto"
+        self.calls, self.ways = majority(readable, "auto" if self.form == "text" else self.form)
+        if config.calls != "auto":
+            self.calls = config.calls
         self.names = config.names
         if self.names == "auto":
             self.names = self._detect_names(pool) if responses is not None else "dotted"
@@ -138,14 +174,18 @@ class _Plan:
         for category in ("simple_python", "multiple", "parallel", "parallel_multiple"):
             if category in self.items:
                 listed = [
-                    [key, to_structure(self.outputs[key][0].value, category, self.calls), self.given.get(key)]
+                    self._item(key, self.outputs[key][0].value, category)
                     for key in self.items[category][:200]
                     if key in self.outputs and not self.outputs[key][0].problem
                 ]
-                asked.append(("naming", {"category": category, "items": listed, "calls": self.calls}))
+                asked.append(("naming", {"category": category, "items": listed}))
         counts = pool.map(asked, lambda _: None)
         dotted, underscored = (sum(pair[side] for pair in counts) for side in (0, 1))
         return "underscored" if underscored > dotted else "dotted"
+
+    def _item(self, key: str, output: Any, category: str) -> list[Any]:
+        value, calls = to_structure(output, category, self.calls, self.form)
+        return [key, value, self.given.get(key), calls]
 
     def requests(self) -> list[tuple[str, dict[str, Any]]]:
         found = []
@@ -155,12 +195,10 @@ class _Plan:
                 for key in self.items[category]:
                     listed = self.outputs.get(key, [])
                     if sample < len(listed) and not listed[sample].problem:
-                        value = to_structure(listed[sample].value, category, self.calls)
-                        items.append([key, value, self.given.get(key)])
+                        items.append(self._item(key, listed[sample].value, category))
                 size = _CHUNK if category.startswith("multi_turn") else _LONG_CHUNK
                 common = {
                     "category": category,
-                    "calls": self.calls,
                     "names": self.names,
                     "seconds": self.config.seconds,
                     "sample": sample,
@@ -198,7 +236,7 @@ class _Plan:
             verdicts, {category: len(self.items[category]) for category in self.categories}, skipped
         )
         by_name = {row.category: row for row in rows}
-        notes = [f'outputs were read as "{self.calls}" calls, with function names {self.names}']
+        notes = self._notes(verdicts)
         if self.config.limit is not None:
             notes.append(f"limited to the first {self.config.limit} items of each category")
         if formatted := [item for item in verdicts if item.category in FORMATS]:
@@ -216,7 +254,49 @@ class _Plan:
             notes=notes,
             sandbox=kind,
             outputs=self.outputs,
+            weighted=True,
         )
+
+    def _notes(self, verdicts: list[Verdict]) -> list[str]:
+        ways = ", ".join(f"{way} {count}" for way, count in self.ways.items())
+        notes = [
+            f'outputs without marks were read as "{self.calls}" calls, with function names {self.names}; '
+            f"written: {ways or 'nothing'}"
+        ]
+        kinds = [way for way in self.ways if way != "plain"]
+        if len(kinds) > 1:
+            least = {way: self.ways[way] for way in kinds[1:]}
+            notes.append(
+                f"WARNING: outputs write calls in {len(kinds)} ways; each was read in its own "
+                f"({', '.join(f'{count} {way}' for way, count in least.items())} beside {self.ways[kinds[0]]} {kinds[0]}); "
+                "--format forces one"
+            )
+        failed = [
+            verdict
+            for verdict in verdicts
+            if verdict.sample < len(listed := self.outputs.get(verdict.id, ()))
+            and _failed(listed[verdict.sample].value)
+        ]
+        if failed:
+            right = sum(verdict.correct for verdict in failed)
+            notes.append(
+                f"WARNING: {len(failed)} outputs are errors of their inference and no words of a model; {right} of them "
+                "count as right, because nothing was called where nothing should be (so does bfcl-eval)"
+            )
+        return notes
+
+
+def _reader(config: EvalConfig) -> str:
+    """How outputs are read: the format named, else as `calls` says, else each in its own way."""
+    if (form := reader_of(config)) != "auto":
+        return form
+    return "text" if config.calls == "text" else "auto"
+
+
+def _failed(value: Any) -> bool:
+    while isinstance(value, list) and value:
+        value = value[0]
+    return isinstance(value, str) and value.lstrip().startswith(INFERENCE_ERROR)
 
 
 def _format_note(verdicts: list[Verdict]) -> str:

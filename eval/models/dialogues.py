@@ -85,6 +85,21 @@ def _count(usage: dict[str, Any], reply: Reply) -> None:
     usage["cut"] += int(reply.truncated)
 
 
+def no_observation() -> dict[str, Any]:
+    """What an output took before anything was asked."""
+    return {"seconds": 0.0, "paid": 0.0, "cached": 0, "served_by": {}}
+
+
+def observe(seen: dict[str, Any], reply: Reply) -> None:
+    """Add what a reply took: a reply from the cache was paid for before."""
+    seen["seconds"] = round(seen["seconds"] + reply.seconds, 4)
+    if not reply.cached:
+        seen["paid"] = None if reply.usd is None or seen["paid"] is None else seen["paid"] + reply.usd
+    seen["cached"] += int(reply.cached)
+    if reply.served_by:
+        seen["served_by"][reply.served_by] = seen["served_by"].get(reply.served_by, 0) + 1
+
+
 class Counting:
     """A policy whose replies are counted, for suites that drive their dialogues themselves.
 
@@ -93,12 +108,14 @@ class Counting:
 
     Attributes:
         usage: By item and sample, as rows of the journal have it.
+        seen: What they took, likewise.
     """
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.name, self.format = policy.name, policy.format
         self.usage: defaultdict[tuple[str, int], dict[str, Any]] = defaultdict(_no_usage)
+        self.seen: defaultdict[tuple[str, int], dict[str, Any]] = defaultdict(no_observation)
 
     def reply(self, asked: Sequence[Asked]) -> list[Reply]:
         """Answer; see `Policy.reply`."""
@@ -106,6 +123,7 @@ class Counting:
         for one, reply in zip(asked, replies, strict=True):
             if not reply.problem:
                 _count(self.usage[one.id, one.sample], reply)
+                observe(self.seen[one.id, one.sample], reply)
         return replies
 
 
@@ -118,6 +136,7 @@ class _Talk:
         self.asked = next(self.exchange)
         self.digest = digest_of(self.asked)
         self.usage = _no_usage()
+        self.seen = no_observation()
         self.counted = True
 
     def take(self, reply: Reply) -> dict[str, Any] | None:
@@ -126,6 +145,7 @@ class _Talk:
             self.exchange.close()
             return {"error": reply.problem}
         _count(self.usage, reply)
+        observe(self.seen, reply)
         self.counted = self.counted and reply.tokens is not None
         try:
             self.asked = self.exchange.send(reply)
@@ -260,6 +280,8 @@ class _Driver:
             **fields,
         }
         self.journal.add(row)
+        if talk.seen["seconds"] or talk.usage["replies"]:
+            self.journal.observe((self.suite, talk.item.id, talk.sample), talk.seen)
         self._take(talk.item.id, talk.sample, row)
 
     def _take(self, key: str, sample: int, row: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from importlib import import_module
@@ -18,10 +19,14 @@ from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.models.choosing import open_policy, settle
 from planarena.eval.models.dialogues import Counting, Item, Totals, converse
-from planarena.eval.models.journal import Journal, Key
+from planarena.eval.models.journal import TIMINGS, Journal, Key
 from planarena.eval.responses import Responses, count_tokens
 
 __all__ = ["Generation", "UnansweredError"]
+
+
+# What scoring writes beside the outputs.
+WRITTEN = ("scores.json", "report.html", "items.jsonl", "items.html", TIMINGS)
 
 
 class UnansweredError(UserError):
@@ -89,7 +94,7 @@ class Generation:
         """Refuse a folder of outputs that another model wrote; note who writes from now on."""
         run, rows = self.out / "run.json", self.out / "responses.jsonl"
         if self.config.fresh:
-            for file in (rows, run, self.out / "scores.json", self.out / "report.html"):
+            for file in (rows, run, *(self.out / name for name in WRITTEN)):
                 file.unlink(missing_ok=True)
         if rows.is_file() and rows.stat().st_size:
             before = _settings_of(run)
@@ -180,6 +185,8 @@ class Generation:
                     fields["tokens"] = played.tokens
                 totals.add(usage)
             self.journal.add({"suite": suite, "id": key, "sample": sample, **fields})
+            if counting.usage[key, sample]["replies"]:
+                self.journal.observe((suite, key, sample), counting.seen[key, sample])
 
         found: Responses = self._modules[suite].generate(
             counting,
@@ -209,19 +216,46 @@ class Generation:
         return {
             "name": self.policy.name,
             "settings": self.settings,
+            "notes": [f"{suite}: {note}" for suite in self.totals for note in self._notes(suite)],
             "suites": {
                 suite: {
                     "outputs": totals.outputs,
                     "replies": totals.replies,
                     "prompt_tokens": totals.prompt_tokens,
                     "completion_tokens": totals.completion_tokens,
-                    "usd": totals.usd,
+                    **self._observed(suite, totals),
                     "cut": totals.cut,
                     "failed": dict(totals.failed),
                 }
                 for suite, totals in self.totals.items()
             },
         }
+
+    def _observed(self, suite: str, totals: Totals) -> dict[str, Any]:
+        """What was really paid, how long outputs took, and which models the server says it is."""
+        rows = [row for key, listed in self.journal.observed.items() if key[0] == suite for row in listed]
+        paid = [row.get("paid") for row in rows]
+        seconds = sorted(float(row.get("seconds") or 0.0) for row in rows if row.get("seconds"))
+        served: Counter[str] = Counter()
+        for row in rows:
+            served.update(row.get("served_by") or {})
+        return {
+            "usd": None if None in paid else sum(one or 0.0 for one in paid),
+            "usd_of_replies": totals.usd,
+            "cached": sum(int(row.get("cached") or 0) for row in rows),
+            "seconds_median": seconds[len(seconds) // 2] if seconds else None,
+            "seconds_95": seconds[int(0.95 * (len(seconds) - 1))] if seconds else None,
+            "served_by": dict(served.most_common()),
+        }
+
+    def _notes(self, suite: str) -> list[str]:
+        """What a reader must know about who answered."""
+        served = self._observed(suite, self.totals[suite])["served_by"]
+        asked = self.policy.name.partition("@")[0].rpartition("/")[2]
+        if len(served) > 1:
+            listed = ", ".join(f"{name} ({count})" for name, count in served.items())
+            return [f"WARNING: the server answered as more than one model: {listed}"]
+        return [f"the server calls the model {name!r}" for name in served if name.rpartition("/")[2] != asked]
 
     def __enter__(self) -> Generation:
         return self

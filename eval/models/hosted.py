@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -105,8 +106,10 @@ class HostedPolicy:
         """Answer dialogues, all at the same time; see `Policy.reply`."""
         requests = [self._request(one) for one in asked]
         if len(requests) == 1:
+            begun = time.monotonic()
             try:
-                return [self._read(self._gateway.complete(requests[0]))]
+                answer = self._gateway.complete(requests[0])
+                return [self._read(answer, time.monotonic() - begun)]
             except LLMError as error:
                 return [self._failed(error)]
         found = [Reply(problem="not asked")] * len(requests)
@@ -139,7 +142,7 @@ class HostedPolicy:
             purpose="eval",
         )
 
-    def _read(self, answer: Answer) -> Reply:
+    def _read(self, answer: Answer, seconds: float = 0.0) -> Reply:
         text = answer.text
         if self.format == "native":
             text = json.dumps(answer.message(), ensure_ascii=False)
@@ -150,6 +153,9 @@ class HostedPolicy:
             thought=answer.reasoning,
             prompt_tokens=answer.prompt_tokens,
             usd=answer.usd,
+            seconds=0.0 if answer.cached else seconds,
+            cached=answer.cached,
+            served_by=answer.served_by,
         )
 
     def _failed(self, error: LLMError) -> Reply:

@@ -20,7 +20,10 @@ import orjson
 from planarena.errors import UserError
 from planarena.eval.responses import read_rows
 
-__all__ = ["Journal", "Key"]
+__all__ = ["TIMINGS", "Journal", "Key"]
+
+# What a run observed and another would not: seconds, what was paid, who answered. In no score.
+TIMINGS = "timings.jsonl"
 
 Key = tuple[str, str, int]
 """Suite, item, sample."""
@@ -38,6 +41,7 @@ class Journal:
     Attributes:
         rows: The last row of each item and sample that is an answer.
         failed: The last row of the others.
+        observed: What each output took, every time that it was got.
 
     Raises:
         UserError: Another process writes it, or it cannot be written.
@@ -64,27 +68,41 @@ class Journal:
                 where=str(path),
                 fix="wait for it, or name another --out",
             ) from error
-        self._cut_torn_line()
+        self.observed: dict[Key, list[dict[str, Any]]] = {}
+        self._observe = os.open(path.with_name(TIMINGS), os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._cut_torn_line(self._observe)
+        self._cut_torn_line(self._file)
+        if os.fstat(self._observe).st_size:
+            for row, problem in read_rows(path.with_name(TIMINGS)):
+                if row is not None and not problem:
+                    self.observed.setdefault(_key(row), []).append(row)
         if os.fstat(self._file).st_size:
             for row, problem in read_rows(path):
                 if row is not None and not problem:
                     self._take(row)
 
-    def _cut_torn_line(self) -> None:
-        size = os.fstat(self._file).st_size
+    def observe(self, key: Key, seen: Mapping[str, Any]) -> None:
+        """Note what getting an output took; see `TIMINGS`."""
+        row = {"suite": key[0], "id": key[1], "sample": key[2], **seen}
+        with self._lock:
+            os.write(self._observe, encode_row(row) + b"\n")
+            self.observed.setdefault(key, []).append(row)
+
+    def _cut_torn_line(self, file: int) -> None:
+        size = os.fstat(file).st_size
         end = size
         while end:
             start = max(0, end - 65_536)
-            found = os.pread(self._file, end - start, start).rfind(b"\n")
+            found = os.pread(file, end - start, start).rfind(b"\n")
             if found >= 0:
                 end = start + found + 1
                 break
             end = start
         if end < size:
-            os.ftruncate(self._file, end)
+            os.ftruncate(file, end)
 
     def _take(self, row: Mapping[str, Any]) -> None:
-        key = (str(row.get("suite", "")), str(row.get("id", "")), int(row.get("sample") or 0))
+        key = _key(row)
         if "response" in row:
             self.rows[key] = dict(row)
             self.failed.pop(key, None)
@@ -134,6 +152,7 @@ class Journal:
             if self._file >= 0:
                 os.fsync(self._file)
                 os.close(self._file)
+                os.close(self._observe)
                 self._file = -1
 
     def __enter__(self) -> Journal:
@@ -141,6 +160,10 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _key(row: Mapping[str, Any]) -> Key:
+    return (str(row.get("suite", "")), str(row.get("id", "")), int(row.get("sample") or 0))
 
 
 def encode_row(row: Mapping[str, Any]) -> bytes:

@@ -6,7 +6,7 @@ Evaluation, `bench algorithms` and validation in training all play and score thr
 from __future__ import annotations
 
 from planarena.bench.measures import KINDS, MEASURES, EpisodeMeasures, measure, shares, summarise
-from planarena.bench.play import Made, Played, play
+from planarena.bench.play import Made, Played, parse_reply, play
 from planarena.bench.policies import DoNothing, GoldPolicy, RandomTool, Recorded
 from planarena.bench.policy import Asked, Policy, Reply
 from planarena.bench.tasks import BENCH, HELD_OUT, Task, bench_options, bench_path, load_tasks
@@ -31,6 +31,7 @@ __all__ = [
     "bench_path",
     "load_tasks",
     "measure",
+    "parse_reply",
     "play",
     "shares",
     "summarise",

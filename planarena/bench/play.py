@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,12 +14,12 @@ from planarena.bench.policy import Asked, Policy
 from planarena.bench.tasks import Task
 from planarena.environments import Outcome
 from planarena.episodes import reached, succeeded
-from planarena.formats import Native, Parsed
+from planarena.formats import Format, Native, Parsed, read_output
 from planarena.records import canonical_json
 from planarena.rows import Opened, open_environment
 from planarena.rows.templates import template
 
-__all__ = ["MOST_CALLS", "MOST_TURNS", "Made", "Played", "play"]
+__all__ = ["MOST_CALLS", "MOST_TURNS", "Made", "Played", "parse_reply", "play"]
 
 MOST_TURNS = 24
 # A reply with a hundred calls is not to fill the dialogue with their results.
@@ -166,6 +167,7 @@ def play(
     most_turns: int = MOST_TURNS,
     done: Mapping[tuple[str, int], Sequence[str]] | None = None,
     tell: Callable[[int, int], None] | None = None,
+    parse: Callable[[str], Parsed] | None = None,
 ) -> Iterator[Played]:
     """Let a policy act on tasks; episodes come back as their batch ends.
 
@@ -179,8 +181,10 @@ def play(
         most_turns: Replies of one episode.
         done: Replies of episodes that were played before, by task and sample: they are carried out, not asked.
         tell: Told (episodes ended, episodes in all).
+        parse: Reads a reply in the place of the policy's format.
     """
     form = formats.get(policy.format)
+    read = parse or partial(parse_reply, form)
     wanted = [(task, sample) for task in tasks for sample in range(samples)]
     known = done or {}
     ended = 0
@@ -197,7 +201,7 @@ def play(
                 if texts is None:
                     asking.append(one)
                 elif turn < len(texts):
-                    one.take(texts[turn], form.parse(texts[turn]), last)
+                    one.take(texts[turn], read(texts[turn]), last)
                 else:
                     one.close()
             replies = policy.reply([one.asked for one in asking]) if asking else []
@@ -210,12 +214,29 @@ def play(
                     one.played.tokens = None
                 else:
                     one.played.tokens += reply.tokens
-                one.take(reply.text, form.parse(reply.text), last)
+                one.take(reply.text, read(reply.text), last)
             ended += sum(not one.open for one in running)
             if tell is not None:
                 tell(ended, len(wanted))
         for one in group:
             yield one.played
+
+
+def parse_reply(form: Format, text: str) -> Parsed:
+    """Read a reply; of the format native also calls that a server left in the content, which are no answer."""
+    parsed = form.parse(text)
+    if form.name != "native" or parsed.calls or parsed.broken or parsed.response is None:
+        return parsed
+    reading = read_output(text)
+    if reading.written in ("native", "plain", "python") or (reading.written == "xlam" and reading.content):
+        return parsed
+    return msgspec.structs.replace(
+        parsed,
+        calls=reading.calls,
+        response=reading.content or None,
+        broken=not reading.calls and bool(reading.problem),
+        reason="" if reading.calls else reading.problem,
+    )
 
 
 def _begin(task: Task, sample: int) -> _Dialogue:

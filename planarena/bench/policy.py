@@ -43,6 +43,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         thought: Reasoning that came beside the text.
         prompt_tokens: Length of what was asked; None where nobody counted.
         usd: What it cost; None where no price is known.
+        seconds: How long it took; of a batch its share.
+        cached: It was paid for before and nothing was paid now.
+        served_by: The model's name as the server gives it; empty where there is no server.
     """
 
     text: str = ""
@@ -52,6 +55,9 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     thought: str = ""
     prompt_tokens: int | None = None
     usd: float | None = None
+    seconds: float = 0.0
+    cached: bool = False
+    served_by: str = ""
 
 
 class Policy(Protocol):

@@ -12,6 +12,7 @@ from planarena.cli import plain
 from planarena.config import load_config, parse_settings
 from planarena.errors import UserError
 from planarena.eval import EvalConfig, Evaluation, evaluate
+from planarena.eval.results import SuiteResult
 
 __all__ = ["run_evaluation"]
 
@@ -33,6 +34,8 @@ def run_evaluation(
     values = {key: value for key, value in given.items() if value is not None}
     if data:
         values["data"] = _paths(data)
+    if isinstance(values.get("suites"), list):
+        values["suites"] = _known_names(values["suites"])
     stated = parse_settings(settings)
     if isinstance(stated.get("generation"), dict):
         stated["generation"] = {**values.get("generation", {}), **stated["generation"]}
@@ -44,6 +47,17 @@ def run_evaluation(
         sys.stdout.write(plain(_lines(evaluation)))
 
 
+_SHORT = {"bfcl": "bfcl-v4", "tau": "tau2", "mmlu": "mmlu-pro"}
+
+
+def _known_names(suites: list[str]) -> list[str]:
+    """Suites by their full names; what a short name means is told."""
+    for suite in suites:
+        if suite in _SHORT:
+            sys.stderr.write(f"{suite} is read as {_SHORT[suite]}\n")
+    return [_SHORT.get(suite, suite) for suite in suites]
+
+
 def _paths(data: list[str]) -> dict[str, str]:
     found = {}
     for entry in data:
@@ -52,7 +66,7 @@ def _paths(data: list[str]) -> dict[str, str]:
             raise UserError(
                 f"{entry!r} is not SUITE=PATH", where="--data", fix="write --data api-bank=FOLDER"
             )
-        found[suite] = path
+        found[_SHORT.get(suite, suite)] = path
     return found
 
 
@@ -90,7 +104,10 @@ def _summary(evaluation: Evaluation) -> dict[str, Any]:
             "headline": result.headline,
             "overall": {value.name: value.value for value in result.overall},
             "categories": {row.category: row.accuracy for row in result.categories},
-            "not_run": {row.category: row.not_run for row in result.categories if row.not_run},
+            "not_run": _not_run(result),
+            "part": result.part,
+            "several": {key: value.value for key, value in result.several.items()},
+            "notes": result.notes,
             "tokens": result.tokens,
         }
     summary: dict[str, Any] = {"out": str(evaluation.path), "suites": suites}
@@ -99,10 +116,17 @@ def _summary(evaluation: Evaluation) -> dict[str, Any]:
     return summary
 
 
+def _not_run(result: SuiteResult) -> dict[str, str]:
+    """What the headline lacks, by category, with the reason."""
+    reasons = {row.category: row.not_run for row in result.categories if row.not_run}
+    lacking = [name for value in result.overall if value.name == result.headline for name in value.not_run]
+    return dict.fromkeys(lacking, "not in the data") | reasons
+
+
 def _lines(evaluation: Evaluation) -> str:
     lines = []
     for name, result in evaluation.suites.items():
-        lines.append(f"{name} ({result.revision})")
+        lines.append(f"{name} ({result.revision}{f'; a part: {result.part}' if result.part else ''})")
         named = [value.name for value in result.overall] + [row.category for row in result.categories]
         wide = max(24, *(len(label) + 1 for label in (*named, *result.measures)))
         for value in result.overall:
@@ -111,6 +135,8 @@ def _lines(evaluation: Evaluation) -> str:
                 shown += f"  (95 % interval {100 * value.low:.2f} to {100 * value.high:.2f})"
             mark = "*" if value.name == result.headline else " "
             lines.append(f" {mark} {value.name:<{wide}}{shown}")
+        for value in result.several.values():
+            lines.append(f"   {value.name:<{wide}}{100 * (value.value or 0.0):6.2f} %  {value.formula}")
         for row in result.categories:
             if row.accuracy is None:
                 lines.append(f"   {row.category:<{wide}}not run: {row.not_run}")
@@ -129,8 +155,13 @@ def _lines(evaluation: Evaluation) -> str:
                 f"   from {result.base['name']}: {100 * change['difference']:+.2f} points on {change['items']} items "
                 f"({change['gained']} gained, {change['lost']} lost)"
             )
+    lines += evaluation.run.get("generation", {}).get("notes", [])
     for name, taken in evaluation.run.get("generation", {}).get("suites", {}).items():
         cost = "" if taken["usd"] is None else f", {taken['usd']:.4f} USD"
+        if taken["cached"]:
+            cost += f" ({taken['cached']} replies from the cache, paid for before)"
+        if taken["seconds_median"] is not None:
+            cost += f", {taken['seconds_median']:.2f} s an output (95 % within {taken['seconds_95']:.2f} s)"
         cut = f", {taken['cut']} cut at a limit" if taken["cut"] else ""
         lines.append(
             f"{name}: {taken['replies']} replies, {taken['prompt_tokens']} + {taken['completion_tokens']} tokens"

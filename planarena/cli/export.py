@@ -25,6 +25,18 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new or empty folder.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Write over another export, in DIR and on the hub.")
+    ] = False,
+    repository: Annotated[
+        str,
+        typer.Option(
+            "--push-to-hub", metavar="REPO", help="OWNER/NAME: upload DIR to this dataset of the hub."
+        ),
+    ] = "",
+    public: Annotated[
+        bool, typer.Option("--public", help="A dataset that --push-to-hub makes is open to everybody.")
+    ] = False,
     kind: Annotated[
         str, typer.Option("--kind", help="Which trajectories: gold, contrastive or all.")
     ] = "gold",
@@ -52,12 +64,21 @@ def export(
         str,
         typer.Option("--signatures", help="preference, verl: tools in prompts: json, compact or names."),
     ] = "",
+    result_role: Annotated[
+        str,
+        typer.Option(
+            "--result-role",
+            metavar="ROLE",
+            help="preference, verl: role of tool results: tool, or user for templates that drop them.",
+        ),
+    ] = "tool",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Write a run as rows for training, split into train, validation and test."""
     from planarena.errors import UserError
     from planarena.export import ExportOptions
     from planarena.export import export as write
+    from planarena.export.hub import check_repository, push_to_hub
     from planarena.records import Run
 
     kinds = {"gold": ("gold",), "contrastive": ("contrastive",), "all": ("gold", "contrastive")}
@@ -66,6 +87,7 @@ def export(
     for name, value, known in (
         ("--plan", plan, ("global", "step", "none")),
         ("--signatures", signatures, ("", "json", "compact", "names")),
+        ("--result-role", result_role, ("tool", "user")),
     ):
         if value not in known:
             raise UserError(
@@ -81,18 +103,37 @@ def export(
         policy_format,
         plan,  # type: ignore[arg-type]
         signatures or None,  # type: ignore[arg-type]
+        result_role,  # type: ignore[arg-type]
     )
-    written = write(Run.open(run), format, out, options, _Watch(quiet=as_json).show)
+    opened = Run.open(run)
+    if repository:
+        check_repository(repository, replace=replace)
+    written = write(opened, format, out, options, _Watch(quiet=as_json).show, replace=replace)
+    url = push_to_hub(written.path, repository, public=public, replace=replace) if repository else ""
     if as_json:
         import json
 
         result = {"out": str(written.path), "format": written.format, "rows": written.rows}
-        typer.echo(json.dumps(result))
+        typer.echo(json.dumps(result | ({"url": url} if url else {})))
         return
     rows = ", ".join(f"{number} {split}" for split, number in written.rows.items())
     typer.echo(plain(f"{rows} rows in {written.path}"))
-    if format == "hf":
-        typer.echo(plain(f"next: datasets.load_dataset({str(written.path)!r})"))
+    if url:
+        typer.echo(plain(f"uploaded to {url}"))
+    typer.echo(plain(f"next: {_next_step(format, written.path)}"))
+
+
+def _next_step(format: str, path: Path) -> str:
+    """Say who reads the format, in a line that can be copied."""
+    train = str(path / "train.jsonl")
+    steps = {
+        "hf": f"datasets.load_dataset({str(path)!r})  (datasets before 4.7: add 'text')",
+        "openai": f"openai.files.create(purpose='fine-tune', file=open({train!r}, 'rb'))",
+        "sharegpt": f"llamafactory-cli train ... dataset_dir={path} dataset=planarena_train",
+        "preference": f"datasets.load_dataset('json', data_files={train!r}) for TRL's DPOTrainer",
+        "verl": f"data.train_files={path / 'rl' / 'train.parquet'} (docs/verl.md names the reward function)",
+    }
+    return steps[format]
 
 
 class _Watch:

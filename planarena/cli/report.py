@@ -24,6 +24,16 @@ def report(
     markdown: Annotated[
         Path | None, typer.Option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            "--items", metavar="FILE", help="One or two evaluations: a page of every item, side by side."
+        ),
+    ] = None,
+    latex: Annotated[
+        Path | None,
+        typer.Option("--latex", metavar="FILE", help="Evaluations: one table of all suites in LaTeX."),
+    ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the HTML file in the browser.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -41,11 +51,21 @@ def report(
         raise UserError(
             "there is no page to open", where="--open", fix="say with --out FILE where to write it"
         )
-    made = _Made() if alone and markdown is None else _compare(kind, folders)
+    made = _Made() if alone and markdown is None and latex is None else _compare(kind, folders)
     if page is not None:
         _write(page, _render(folders[0]) if alone else made.html)
     if markdown is not None:
         _write(markdown, made.markdown)
+    if items is not None:
+        if kind != "evaluation":
+            raise UserError("only evaluations have items", where="--items", fix="leave it away")
+        from planarena.cli._items import items_page
+
+        _write(items, items_page(folders))
+    if latex is not None:
+        if not made.latex:
+            raise UserError("only evaluations have a table in LaTeX", where="--latex", fix="leave it away")
+        _write(latex, made.latex)
     if as_json:
         import json
 
@@ -53,7 +73,7 @@ def report(
     else:
         if not alone:
             typer.echo(made.text, nl=False)
-        for name, path in (("report", page), ("markdown", markdown)):
+        for name, path in (("report", page), ("markdown", markdown), ("latex", latex), ("items", items)):
             if path is not None:
                 typer.echo(plain(f"{name}: {path}"))
     if show and page is not None:
@@ -66,9 +86,15 @@ class _Made:
     """A comparison in all its shapes."""
 
     def __init__(
-        self, text: str = "", markdown: str = "", html: str = "", values: dict[str, Any] | None = None
+        self,
+        text: str = "",
+        markdown: str = "",
+        html: str = "",
+        values: dict[str, Any] | None = None,
+        latex: str = "",
     ) -> None:
         self.text, self.markdown, self.html, self.values = text, markdown, html, values or {}
+        self.latex = latex
 
 
 def _kind_of_all(folders: list[Path]) -> str:
@@ -134,7 +160,8 @@ def _compare(kind: str, folders: list[Path]) -> _Made:
             }
             for table in scores.tables
         ]
-        return _Made(plain(scores.markdown()), scores.markdown(), scores.html(), {"tables": tables})
+        written = f"{scores.markdown()}\n{scores.summary()}" if len(folders) > 1 else scores.markdown()
+        return _Made(plain(written), written, scores.html(), {"tables": tables}, scores.latex())
     from planarena.records import Run
     from planarena.report import compare_builds, compare_trainings
 

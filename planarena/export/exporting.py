@@ -46,6 +46,8 @@ def export(
     out: str | Path,
     options: ExportOptions | None = None,
     progress: Callable[[int], None] = lambda _: None,
+    *,
+    replace: bool = False,
 ) -> Exported:
     """Write a run's trajectories in another format, shard by shard.
 
@@ -56,15 +58,16 @@ def export(
         format: `hf` (Parquet by split, for `datasets`), `openai` (chat messages as JSON lines), `sharegpt`
             (conversations as JSON lines), `preference` (pairs at the same state, for TRL's DPO) or `verl` (Parquet
             for RL and for fine-tuning).
-        out: A new or empty folder, or one with an earlier export, which is replaced.
+        out: A new or empty folder, or one with the same export, which is written again.
         options: Which trajectories, and how messages are written.
         progress: Called with the number of rows written so far.
+        replace: Write over another export that `out` holds.
 
     Returns:
         What was written.
 
     Raises:
-        UserError: An unknown format, or a folder with files that no export wrote.
+        UserError: An unknown format, or a folder with files that no export wrote or with another export.
         RunError: The run is damaged or has no trajectory of the wanted kinds.
         OSError: No space, no permission.
     """
@@ -73,7 +76,12 @@ def export(
         near = get_close_matches(format, FORMATS, n=1, cutoff=0.5)
         fix = f"did you mean {near[0]}?" if near else f"one of: {', '.join(FORMATS)}"
         raise UserError(f"there is no format {format!r}", where="--format", fix=fix)
-    with OutputFolder(Path(out)) as folder:
+    identity = {
+        "format": format,
+        "options": msgspec.to_builtins(options),
+        "run": {name: run.info.get(name) for name in ("config", "versions", "format_version")},
+    }
+    with OutputFolder(Path(out), identity, replace=replace) as folder:
         rejected = find_rejected(run)
         found = join_trajectories(
             run, keep=lambda row: row.kind in options.kinds and row.trajectory_id not in rejected
@@ -84,10 +92,5 @@ def export(
             if format == "preference":
                 what = "wrong choice beside a right one"
             raise RunError(f"holds no {what}", where=str(run.path), fix="export another run, or another kind")
-        folder.facts = {
-            "format": format,
-            "options": msgspec.to_builtins(options),
-            "rows": rows,
-            "run": {name: run.info.get(name) for name in ("config", "versions", "format_version")},
-        }
+        folder.facts = {**identity, "rows": rows}
     return Exported(folder.path, format, rows)

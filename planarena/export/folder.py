@@ -22,15 +22,18 @@ class OutputFolder:
     """Files are written beside the folder and moved in when all are there; an error leaves nothing behind.
 
     Args:
-        path: The folder; it may be absent, empty, or hold an earlier export, whose files are replaced.
+        path: The folder; it may be absent, empty, or hold the same export, whose files are written again.
+        identity: What makes an export the same: format, options, run.
+        replace: Take the place of another export too.
 
     Raises:
-        UserError: It is a file, or it holds files that no export wrote.
+        UserError: It is a file, it holds files that no export wrote, or another export.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, identity: dict[str, Any] | None = None, *, replace: bool = False) -> None:
         self.path = path
-        self.facts: dict[str, Any] = {}
+        self.facts: dict[str, Any] = dict(identity or {})
+        self._identity, self._replace = identity or {}, replace
         self._earlier = self._check()
         self._working = path.absolute().with_name(f".{path.absolute().name}.{os.getpid()}.tmp")
 
@@ -53,12 +56,20 @@ class OutputFolder:
             files = msgspec.convert(facts["files"], list[str])
             known = facts["planarena_export"] == _VERSION
         except (msgspec.MsgspecError, UnicodeDecodeError, KeyError):
-            known, files = False, []
+            known, files, facts = False, [], {}
         if not known:
             raise UserError(
                 f"{MARKER} is not one of this planarena",
                 where=str(self.path),
                 fix="give a new or empty folder as --out",
+            )
+        changed = [name for name, value in self._identity.items() if not _same(value, facts.get(name))]
+        if changed and not self._replace:
+            was = f"in the format {facts.get('format')}" if "format" in changed else ""
+            raise UserError(
+                f"holds another export {was}".rstrip() + f" (other {', '.join(changed)})",
+                where=str(self.path),
+                fix="give a new folder as --out, or --replace to write over it",
             )
         return files
 
@@ -99,3 +110,10 @@ class OutputFolder:
             target = self.path / path
             target.parent.mkdir(parents=True, exist_ok=True)
             (self._working / path).replace(target)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON."""
+    return msgspec.json.encode(one, order="deterministic") == msgspec.json.encode(
+        other, order="deterministic"
+    )

@@ -1,15 +1,16 @@
 """Export for Hugging Face: Parquet files by split, one row a trajectory, and a card that names them.
 
 `datasets.load_dataset(FOLDER)` opens it offline. `tools`, `steps`, `goal` and `context` are JSON text: Arrow would
-merge the schemas of different tools and fill them with nulls, and the JSON type of `datasets` does not give every
-number back exactly (5.2 reads 0.3 as 0.30000000000000004). `messages` hold strings alone, so that type serves them:
-JSON values to `datasets`, JSON text to every other reader of Parquet.
+merge the schemas of different tools and fill them with nulls. Chat templates take `messages` as objects with the
+arguments as objects inside. No plain Arrow type holds those apart, so the rows are written twice: `data/` has
+messages of the JSON type that `datasets` knows since 4.7, `text/` has them as JSON text for every other reader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 from itertools import accumulate, count
 from typing import Any
 
@@ -17,6 +18,7 @@ import msgspec
 
 from planarena.export.card import render_header
 from planarena.export.card_facts import render_facts
+from planarena.export.exact_json import exact_json
 from planarena.export.folder import OutputFolder
 from planarena.export.messages import render_messages, render_tool
 from planarena.export.options import ExportOptions
@@ -25,7 +27,7 @@ from planarena.export.trajectories import JoinedTrajectory
 from planarena.quality.splits import SPLITS
 from planarena.records import Run, canonical_json
 
-__all__ = ["COLUMNS", "order_splits", "write_hugging_face"]
+__all__ = ["COLUMNS", "CONFIGURATIONS", "order_splits", "write_hugging_face"]
 
 # Column -> what `datasets` takes it for.
 COLUMNS = {
@@ -49,6 +51,8 @@ COLUMNS = {
     "response": "string",
     "goal": "string",
 }
+# Configuration -> its folder.
+CONFIGURATIONS = {"default": "data", "text": "text"}
 _FILE_ROWS = 25_000
 
 
@@ -60,15 +64,20 @@ def write_hugging_face(
     progress: Callable[[int], None],
 ) -> dict[str, int]:
     """Write the files; return the rows by split."""
-    writers: dict[str, RowGroups] = {}
+    writers: dict[str, dict[str, RowGroups]] = {}
     with ExitStack() as stack:
         for done, trajectory in enumerate(trajectories, 1):
             split = trajectory.scenario.split
             if split not in writers:
-                writers[split] = stack.enter_context(_split_writer(folder, split))
-            writers[split].add(_row(trajectory, options))
+                writers[split] = {
+                    name: stack.enter_context(_split_writer(folder, name, split)) for name in CONFIGURATIONS
+                }
+            row = _row(trajectory, options)
+            messages = row["messages"]
+            writers[split]["default"].add({**row, "messages": list(map(exact_json, messages))})
+            writers[split]["text"].add({**row, "messages": canonical_json(messages)})
             progress(done)
-    rows = order_splits({split: writer.rows for split, writer in writers.items()})
+    rows = order_splits({split: both["default"].rows for split, both in writers.items()})
     if rows:
         folder.new_file("README.md").write_text(_card(run, rows), encoding="utf-8")
     return rows
@@ -99,10 +108,11 @@ def _row(trajectory: JoinedTrajectory, options: ExportOptions) -> dict[str, Any]
         "expression": trajectory.task.expression,
         "context": canonical_json({**trajectory.context, **_said_before(trajectory)}),
         "query": "\n\n".join(trajectory.turns),
-        "tools": canonical_json([render_tool(tool) for tool in trajectory.tools]),
-        "messages": [
-            canonical_json(message) for message in render_messages(trajectory, **options.of_messages())
-        ],
+        # Null without tools: some templates speak of tools where the list is empty.
+        "tools": canonical_json([render_tool(tool) for tool in trajectory.tools])
+        if trajectory.tools
+        else None,
+        "messages": render_messages(trajectory, **options.of_messages(), style="template"),
         "plan": row.plan,
         "steps": canonical_json([action.as_data() for action in trajectory.actions]),
         "response": row.response,
@@ -114,22 +124,23 @@ def _said_before(trajectory: JoinedTrajectory) -> dict[str, Any]:
     return {"said_before": list(trajectory.said_before)} if trajectory.said_before else {}
 
 
-def _split_writer(folder: OutputFolder, split: str) -> RowGroups:
+def _split_writer(folder: OutputFolder, configuration: str, split: str) -> RowGroups:
     """Return what writes the rows of one split, to a new file whenever one is full."""
     numbers = count()
+    columns = dict(COLUMNS) if configuration == "default" else {**COLUMNS, "messages": "string"}
     return RowGroups(
-        lambda: folder.new_file(f"data/{split}-{next(numbers):05d}.parquet"),
-        _schema(),
-        table=_table,
+        lambda: folder.new_file(f"{CONFIGURATIONS[configuration]}/{split}-{next(numbers):05d}.parquet"),
+        _schema(columns),
+        table=partial(_table, columns),
         file_rows=_FILE_ROWS,
     )
 
 
-def _table(rows: list[dict[str, Any]]) -> Any:
+def _table(columns: dict[str, str], rows: list[dict[str, Any]]) -> Any:
     import pyarrow
 
-    columns = [_array([row[name] for row in rows], kind) for name, kind in COLUMNS.items()]
-    return pyarrow.Table.from_arrays(columns, schema=_schema())
+    arrays = [_array([row[name] for row in rows], kind) for name, kind in columns.items()]
+    return pyarrow.Table.from_arrays(arrays, schema=_schema(columns))
 
 
 def _array(values: list[Any], kind: str) -> Any:
@@ -143,19 +154,19 @@ def _array(values: list[Any], kind: str) -> Any:
     return pyarrow.ListArray.from_arrays(offsets, pyarrow.ExtensionArray.from_storage(pyarrow.json_(), items))
 
 
-def _schema() -> Any:
+def _schema(columns: dict[str, str]) -> Any:
     """Return the Arrow schema with the metadata from which `datasets` learns its features."""
     import pyarrow
 
     listed = {"feature": {"_type": "Json"}, "_type": "List"}
     stated = {
         name: listed if kind == "json list" else {"dtype": kind, "_type": "Value"}
-        for name, kind in COLUMNS.items()
+        for name, kind in columns.items()
     }
     metadata = {"huggingface": msgspec.json.encode({"info": {"features": stated}}).decode()}
     fields = [
         (name, pyarrow.list_(pyarrow.json_()) if kind == "json list" else pyarrow.type_for_alias(kind))
-        for name, kind in COLUMNS.items()
+        for name, kind in columns.items()
     ]
     return pyarrow.schema(fields, metadata=metadata)
 
@@ -165,9 +176,10 @@ def _card(run: Run, rows: dict[str, int]) -> str:
         run,
         [
             {
-                "config_name": "default",
-                "data_files": [{"split": split, "path": f"data/{split}-*.parquet"} for split in rows],
+                "config_name": name,
+                "data_files": [{"split": split, "path": f"{path}/{split}-*.parquet"} for split in rows],
             }
+            for name, path in CONFIGURATIONS.items()
         ],
     )
     listed = "\n".join(f"- `{split}`: {number} rows" for split, number in rows.items())
@@ -181,14 +193,22 @@ goal. Composed from tools, executed and proven by `planarena`. A scenario is in 
 
 ```python
 import json, datasets
+
 rows = datasets.load_dataset("FOLDER", split="train")
+rows[0]["messages"]                    # system, user, assistant with tool_calls, tool, ..., assistant
 tools = json.loads(rows[0]["tools"])   # OpenAI function-calling shape
 steps = json.loads(rows[0]["steps"])   # calls, sources of their values, observations
-rows[0]["messages"]                    # system, user, assistant with tool_calls, tool, ..., assistant
+
+trl.SFTTrainer(model, train_dataset=rows)   # as it is: TRL reads `messages` and `tools`
 ```
 
-`tools`, `steps`, `goal` and `context` are JSON text, so that no schema of one tool leaks into another and every
-number stays exact. `messages` are JSON values with `datasets` 5 or newer, JSON text with other readers of Parquet.
+| configuration | `messages` | for |
+|---|---|---|
+| `default` | objects; the arguments of a call are an object | `datasets` 4.7 or newer, TRL, chat templates |
+| `text` | the same as JSON text | `datasets` 3 to 4.6, pandas, any reader of Parquet: `load_dataset("FOLDER", "text")` |
+
+`tools` (null where there are none), `steps`, `goal` and `context` are JSON text in both, so that no schema of one
+tool leaks into another.
 
 The sections below speak of the whole run that this was exported from.
 

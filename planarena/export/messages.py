@@ -1,14 +1,15 @@
-"""A trajectory as OpenAI chat messages and tools.
+"""A trajectory as chat messages and tools, as the API writes them or as chat templates read them.
 
 Calls of one group go in one assistant turn (as benchmarks with parallel calls score them), or one call a turn.
-Arguments and observations are canonical JSON text, so that no key of one tool reaches another.
+OpenAI's API has arguments as JSON text and no content beside calls. Chat templates of open models encode the
+arguments themselves: given text, they encode it a second time, and given no content, some of them fail.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -31,7 +32,12 @@ def render_tool(tool: ToolRow) -> dict[str, Any]:
 
 
 def render_messages(
-    trajectory: JoinedTrajectory, *, system: str = "", context: bool = True, one_call_per_turn: bool = False
+    trajectory: JoinedTrajectory,
+    *,
+    system: str = "",
+    context: bool = True,
+    one_call_per_turn: bool = False,
+    style: Literal["api", "template"] = "api",
 ) -> list[dict[str, Any]]:
     """Return the messages: system (optional), user, assistant turns with calls, tool results, answer.
 
@@ -41,9 +47,12 @@ def render_messages(
         context: State in the system message what the user told before, as the date: some values in the calls
             are known from there alone.
         one_call_per_turn: Write the calls of a group one after the other.
+        style: `api`: arguments as JSON text, null as the content beside calls; `template`: arguments as objects,
+            empty text as that content, and the tool's name with each result.
 
     Returns:
-        Messages with string values only; call ids are call_0, call_1, ... in the order of the steps.
+        Messages; call ids are call00000, call00001, ... in the order of the steps, nine letters and digits as
+        Mistral's templates require.
 
     Raises:
         RunError: There are not as many answers as user turns.
@@ -60,15 +69,14 @@ def render_messages(
         messages.append({"role": "user", "content": said})
         asked = [action for action in trajectory.actions if action.turn == place]
         for calls in _together(asked, one_call_per_turn):
-            messages.append({"role": "assistant", "content": None, "tool_calls": list(map(_call, calls))})
-            messages += [
+            messages.append(
                 {
-                    "role": "tool",
-                    "tool_call_id": _call_id(action),
-                    "content": canonical_json(action.observation),
+                    "role": "assistant",
+                    "content": None if style == "api" else "",
+                    "tool_calls": [_call(action, style) for action in calls],
                 }
-                for action in calls
-            ]
+            )
+            messages += [_result(action, style) for action in calls]
         if response:
             messages.append({"role": "assistant", "content": response})
     return messages
@@ -92,12 +100,19 @@ def _together(actions: Sequence[Action], one_call_per_turn: bool) -> Iterator[li
 
 
 def _call_id(action: Action) -> str:
-    return f"call_{action.number}"
+    return f"call{action.number:05d}"
 
 
-def _call(action: Action) -> dict[str, Any]:
+def _call(action: Action, style: str) -> dict[str, Any]:
+    arguments = canonical_json(action.arguments) if style == "api" else action.arguments
     return {
         "id": _call_id(action),
         "type": "function",
-        "function": {"name": action.tool.wire_name, "arguments": canonical_json(action.arguments)},
+        "function": {"name": action.tool.wire_name, "arguments": arguments},
     }
+
+
+def _result(action: Action, style: str) -> dict[str, Any]:
+    named = {} if style == "api" else {"name": action.tool.wire_name}
+    content = canonical_json(action.observation)
+    return {"role": "tool", "tool_call_id": _call_id(action), **named, "content": content}

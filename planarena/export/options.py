@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -23,6 +24,8 @@ class ExportOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         policy_format: Of `preference` and `verl`: the format that the policy speaks.
         plan: Of the same: `global`, `step` or `none`.
         signatures: Of the same: how prompts write tools, `json`, `compact` or `names`; None for the template's way.
+        result_role: Of the same: the role of tool results, which some chat templates drop from a dialogue whose
+            calls are text; `user` is for those.
     """
 
     kinds: tuple[Literal["gold", "contrastive"], ...] = ("gold",)
@@ -32,6 +35,20 @@ class ExportOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy_format: str = "planarena"
     plan: Literal["global", "step", "none"] = "global"
     signatures: Literal["json", "compact", "names"] | None = None
+    result_role: Literal["tool", "user"] = "tool"
+
+    def with_results(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return messages with tool results in the chosen role; as `user`, results of one turn are one message."""
+        if self.result_role == "tool":
+            return [dict(message) for message in messages]
+        written: list[dict[str, Any]] = []
+        for message in messages:
+            role = "user" if message["role"] == "tool" else message["role"]
+            if written and role == "user" == written[-1]["role"]:
+                written[-1]["content"] += f"\n{message['content']}"
+            else:
+                written.append({**message, "role": role})
+        return written
 
     def of_messages(self) -> dict[str, Any]:
         """Return what concerns `render_messages`."""

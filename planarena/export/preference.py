@@ -36,15 +36,15 @@ def write_preference(
         for done, pair in enumerate(load_pairs(run.path, options.of_rows(), allow_empty=True), 1):
             if pair.split not in files:
                 files[pair.split] = stack.enter_context(folder.new_file(f"{pair.split}.jsonl").open("wb"))
-            files[pair.split].write(canonical_bytes(_line(pair)) + b"\n")
+            files[pair.split].write(canonical_bytes(_line(pair, options)) + b"\n")
             rows[pair.split] = rows.get(pair.split, 0) + 1
             progress(done)
     return order_splits(rows)
 
 
-def _line(pair: PreferencePair) -> dict[str, Any]:
+def _line(pair: PreferencePair, options: ExportOptions) -> dict[str, Any]:
     return {
-        "prompt": list(pair.prompt),
+        "prompt": options.with_results(pair.prompt),
         "chosen": [{"role": "assistant", "content": pair.chosen}],
         "rejected": [{"role": "assistant", "content": pair.rejected}],
         "pair_id": pair.pair_id,

@@ -43,19 +43,19 @@ def write_verl(
     with ExitStack() as stack:
         rl = _Splits(folder, "rl", _rl_schema(), stack)
         for row in load_rows(run.path, wanted, allow_empty=True):
-            rl.add(row.split, _rl_row(row, rl.rows.get(row.split, 0)))
+            rl.add(row.split, _rl_row(row, rl.rows.get(row.split, 0), options))
             done += 1
             progress(done)
         sft = _Splits(folder, "sft", _sft_schema(), stack)
         for episode in load_episodes(run.path, wanted, allow_empty=True):
-            sft.add(episode.split, _sft_row(episode))
+            sft.add(episode.split, _sft_row(episode, options))
     return order_splits(rl.rows)
 
 
-def _rl_row(row: TrainingRow, index: int) -> dict[str, Any]:
+def _rl_row(row: TrainingRow, index: int, options: ExportOptions) -> dict[str, Any]:
     return {
         "data_source": DATA_SOURCE,
-        "prompt": list(row.prompt),
+        "prompt": options.with_results(row.prompt),
         "ability": "math" if row.format == "math" else "tool_use",
         "reward_model": {"style": "rule", "ground_truth": _json(row.gold)},
         "extra_info": {
@@ -83,9 +83,9 @@ def _rl_row(row: TrainingRow, index: int) -> dict[str, Any]:
     }
 
 
-def _sft_row(episode: EpisodeRow) -> dict[str, Any]:
+def _sft_row(episode: EpisodeRow, options: ExportOptions) -> dict[str, Any]:
     return {
-        "messages": list(episode.messages),
+        "messages": options.with_results(episode.messages),
         "trajectory_id": episode.trajectory_id,
         "format": episode.format,
         "tools_json": canonical_json(list(episode.tools)),

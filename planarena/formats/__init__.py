@@ -12,12 +12,14 @@ from planarena.formats.math import Math
 from planarena.formats.native import Native
 from planarena.formats.parsed import Call, Category, Gold, Parsed, Segment, SegmentKind, Span, TokenType
 from planarena.formats.planarena import Answer, Parameters, Params, PlanArena, Think
+from planarena.formats.reading import READERS, Reading, read_output, write_output
 from planarena.formats.tagged import Format
 from planarena.formats.token_types import decode_with_offsets, selective_keep, token_types
 from planarena.formats.toolrl import ToolRL
 from planarena.formats.toolupt import ToolUPT
 
 __all__ = [
+    "READERS",
     "BlockError",
     "Call",
     "Category",
@@ -25,6 +27,7 @@ __all__ = [
     "Gold",
     "Native",
     "Parsed",
+    "Reading",
     "Segment",
     "SegmentKind",
     "Span",
@@ -33,8 +36,10 @@ __all__ = [
     "get",
     "names",
     "read_json",
+    "read_output",
     "selective_keep",
     "token_types",
+    "write_output",
 ]
 
 _FORMATS: dict[str, Format] = {

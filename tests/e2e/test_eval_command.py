@@ -61,7 +61,9 @@ def test_an_evaluation_writes_its_four_files(questions: Path, tmp_path: Path) ->
     assert "80.00 %" in done.stdout
     assert str(tmp_path / "run" / "report.html") in done.stdout
     files = {file.name for file in (tmp_path / "run").iterdir()}
-    assert files == {"responses.jsonl", "scores.json", "report.html", "run.json"}
+    assert files == {"responses.jsonl", "scores.json", "report.html", "run.json", "items.jsonl", "items.html"}
+    items = [json.loads(line) for line in (tmp_path / "run" / "items.jsonl").read_text().splitlines()]
+    assert (items[0]["id"], items[0]["gold"], items[0]["output"]) == ("6", "C", texts[6])
     scores = json.loads((tmp_path / "run" / "scores.json").read_text())["suites"]["mmlu-pro"]
     verdicts = {item["id"]: item for item in scores["verdicts"]}
     assert verdicts["0"] | {"tokens": 0} == {

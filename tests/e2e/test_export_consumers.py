@@ -76,7 +76,18 @@ def exported(built_run: Run, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 
 def trainer_options(folder: Path) -> dict[str, Any]:
-    return {"output_dir": str(folder), "report_to": [], "use_cpu": True, "bf16": False, "max_length": None}
+    return {
+        "output_dir": str(folder),
+        "report_to": [],
+        "use_cpu": True,
+        "bf16": False,
+        "max_length": None,
+        "max_steps": 2,
+        "per_device_train_batch_size": 1,
+        "learning_rate": 1e-3,
+        "save_strategy": "no",
+        "disable_tqdm": True,
+    }
 
 
 def test_trl_prepares_fine_tuning_data_of_the_hugging_face_export(
@@ -103,6 +114,15 @@ def test_trl_prepares_fine_tuning_data_of_the_hugging_face_export(
         # Every tool of the row, and none of another row's keys padded with null.
         listed = json.loads(text.partition("<|im_start|>tools\n")[2].partition("<|im_end|>")[0])
         assert listed == list(episode.tools)
+    before = _weights(model)
+    trainer.train()
+    assert trainer.state.global_step == 2
+    assert _weights(model) != before
+
+
+def _weights(model: Any) -> bytes:
+    """The embeddings, which every step moves."""
+    return bytes(model.get_input_embeddings().weight.detach().numpy().tobytes())
 
 
 def test_trl_prepares_fine_tuning_data_of_sharegpt(
@@ -160,6 +180,10 @@ def test_trl_prepares_preference_data(
         assert tokenizer.decode(prepared["rejected_ids"]) == f"{pair.rejected}<|im_end|>\n"
         assert tokenizer.decode(prepared["prompt_ids"]).endswith("<|im_end|>\n<|im_start|>assistant\n")
         assert pair.prompt[-1]["content"] in tokenizer.decode(prepared["prompt_ids"])
+    before = _weights(model)
+    trainer.train()
+    assert trainer.state.global_step == 2
+    assert _weights(model) != before
 
 
 def test_verl_opens_the_reinforcement_learning_rows(
@@ -192,6 +216,77 @@ def test_verl_opens_the_reinforcement_learning_rows(
             (call.name, call.arguments) for call in row.gold.calls
         ]
         assert (extra["step"], extra["steps"], extra["target"]) == (row.step, row.steps, row.target)
+
+
+def test_verls_reward_manager_scores_the_rows(
+    exported: dict[str, Path], tokenizer: Any, tmp_path: Path
+) -> None:
+    """What verl's trainers call: the manager of its configuration with our function, on rows of its data set."""
+    import asyncio
+
+    import numpy as np
+    import torch
+    from omegaconf import OmegaConf
+    from verl import DataProto
+    from verl.experimental.reward_loop.reward_manager import get_reward_manager_cls
+    from verl.trainer.ppo.reward import get_custom_reward_fn
+    from verl.utils.dataset.rl_dataset import RLHFDataset
+
+    config = OmegaConf.create(
+        {
+            "cache_dir": str(tmp_path),
+            "max_prompt_length": 1_000_000,
+            "filter_overlong_prompts_workers": None,
+            "reward": {
+                "custom_reward_function": {
+                    "path": "pkg://planarena.trainers.rewards.for_verl",
+                    "name": "compute_score",
+                }
+            },
+        }
+    )
+    dataset = RLHFDataset([str(exported["verl"] / "rl" / "train.parquet")], tokenizer, config)
+    right: list[float] = []
+    for path in (
+        "pkg://planarena.trainers.rewards.for_verl",
+        str(Path(__file__).resolve().parents[2] / "trainers/rewards/for_verl.py"),
+    ):
+        config.reward.custom_reward_function.path = path
+        score = get_custom_reward_fn(config)
+        for index in range(0, len(dataset), 25):
+            item = dataset[index]
+            found = {}
+            for name, said in (
+                ("gold", item["extra_info"]["target"]),
+                ("junk", "I do not know. <tool_call>{"),
+            ):
+                ids = tokenizer.encode(
+                    said + tokenizer.eos_token, return_tensors="pt", add_special_tokens=False
+                )
+                data = DataProto.from_dict(
+                    tensors={
+                        "prompts": torch.zeros(1, 2, dtype=torch.long),
+                        "responses": ids,
+                        "attention_mask": torch.ones(1, 2 + ids.shape[1], dtype=torch.long),
+                    },
+                    non_tensors={
+                        key: np.array([item[key]], dtype=object)
+                        for key in ("data_source", "reward_model", "extra_info")
+                    },
+                )
+
+                async def run(data: DataProto = data, score: Any = score) -> dict[str, Any]:
+                    manager = get_reward_manager_cls("naive")
+                    manager._class_initialized = True
+                    return await manager(config, tokenizer, score).run_single(data)
+
+                found[name] = asyncio.run(run())
+            assert found["gold"]["reward_extra_info"]["acc"] == 1
+            assert found["gold"]["reward_score"] > found["junk"]["reward_score"]
+            assert found["junk"]["reward_extra_info"]["acc"] == 0
+            right.append(found["gold"]["reward_score"])
+    # By its package and by its file it is the same function.
+    assert right[: len(right) // 2] == right[len(right) // 2 :]
 
 
 def test_verl_opens_the_fine_tuning_rows(
@@ -274,9 +369,7 @@ def test_arrow_keeps_two_hundred_different_tools(tmp_path: Path, tokenizer: Any)
     assert [json.loads(row["tools"]) for row in opened] == wanted
     for row, line in zip(opened, lines, strict=True):
         call = row["messages"][1]["tool_calls"][0]["function"]
-        assert json.loads(call["arguments"]) == json.loads(
-            line["messages"][1]["tool_calls"][0]["function"]["arguments"]
-        )
+        assert call["arguments"] == json.loads(line["messages"][1]["tool_calls"][0]["function"]["arguments"])
 
     sharegpt = export(run, "sharegpt", tmp_path / "sharegpt").path
     opened = datasets.load_dataset(

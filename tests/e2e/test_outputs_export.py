@@ -21,9 +21,19 @@ def test_export_says_what_it_wrote(
     counts = built_run.info["counts"]
     assert sum(found["rows"].values()) == counts["gold"] + counts["no_call"]
     assert {path.stem for path in out.glob("*.jsonl")} == set(found["rows"])
-    assert main(["export", str(built_run.path), "--format", "hf", "--out", str(out)]) == 0
+    again = ["export", str(built_run.path), "--format", "openai", "--out", str(out)]
+    assert main(again) == 0  # the same export may be written again
+    capsys.readouterr()
+    other = ["export", str(built_run.path), "--format", "hf", "--out", str(out)]
+    for words, said in ((other, "other format"), ([*again, "--no-context"], "other options")):
+        assert main(words) == 2
+        err = capsys.readouterr().err
+        assert said in err
+        assert "--replace" in err
+    assert {path.stem for path in out.glob("*.jsonl")} == set(found["rows"])
+    assert main([*other, "--replace"]) == 0
     assert f"datasets.load_dataset('{out}')" in capsys.readouterr().out
-    assert not list(out.glob("*.jsonl"))  # the earlier export is replaced as a whole
+    assert not [*out.glob("*.jsonl"), *out.glob("*.csv")]  # the earlier export is replaced as a whole
 
 
 def test_export_options(built_run: Run, tmp_path: Path) -> None:

@@ -1,52 +1,43 @@
 """Values that a JSON Schema allows, chosen by a generator alone: the same seed gives the same value.
 
-Words come from the name of the field, so that a `city` is a city. The caller validates: where a schema asks for
-what this cannot make (`not`, `if`, conflicting `allOf`), the value is simply invalid or `NoInstanceError` is raised.
+The schema's own examples, default and enumeration come first, then what the field's name and format tell. The
+caller validates: where a schema asks for what this cannot make (`not`, `if`, conflicting `allOf`), the value is
+simply invalid or `NoInstanceError` is raised.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
-from functools import lru_cache
 from random import Random
 from typing import Any
 
+from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, spaced
+from planarena.environments.sources.vocabulary import Vocabulary, everyday_facts, is_placeholder
 from planarena.tools.patterns import sample_pattern
 
 __all__ = ["Generator", "NoInstanceError", "everyday_facts"]
 
 _MAX_DEPTH = 24
 _OPTIONAL_DEPTH = 4
-_WORDS = (
-    "amber", "birch", "cedar", "delta", "ember", "fjord", "garnet", "harbor", "indigo", "juniper", "kestrel",
-    "lantern", "meadow", "nimbus", "orchard", "pebble", "quartz", "ridge", "saffron", "timber", "umber", "velvet",
-    "willow", "yarrow", "zephyr", "anchor", "beacon", "canyon", "drift", "echo", "falcon", "grove", "hazel",
-    "island", "jasper", "lagoon", "maple", "north", "opal", "prairie", "raven", "summit", "tundra", "valley",
-)  # fmt: skip
-_PEOPLE = ("Ada", "Bruno", "Clara", "Dario", "Elin", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Kira", "Liam", "Mona", "Nils", "Olga", "Pavel", "Rosa", "Sven", "Tara", "Yusuf")  # fmt: skip
-_FAMILIES = ("Adler", "Brandt", "Costa", "Dubois", "Eriksen", "Fischer", "Grant", "Holm", "Ivanov", "Jansen", "Keller", "Lund", "Moreau", "Novak", "Okafor", "Petrov", "Quinn", "Rossi", "Silva", "Weber")  # fmt: skip
-_PLACES = ("Lisbon", "Oslo", "Vienna", "Kyoto", "Toronto", "Nairobi", "Lima", "Prague", "Dublin", "Seoul", "Porto", "Ghent")  # fmt: skip
-_COUNTRIES = ("Portugal", "Norway", "Austria", "Japan", "Canada", "Kenya", "Peru", "Ireland")
-_BY_NAME: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"first_?name|given_?name|nickname", _PEOPLE),
-    (r"last_?name|family_?name|surname", _FAMILIES),
-    (r"city|town|location|place", _PLACES),
-    (r"country_?code", ("PT", "NO", "AT", "JP", "CA", "KE")),
-    (r"country", _COUNTRIES),
-    (r"currency", ("EUR", "USD", "GBP", "CHF", "JPY")),
-    (r"lang|locale", ("en", "de", "fr", "es", "pt")),
-    (r"time_?zone|^tz$", ("Europe/Lisbon", "Europe/Oslo", "Asia/Tokyo", "America/Lima")),
-    (r"colou?r", ("red", "green", "blue", "teal", "violet")),
-    (r"status|state", ("active", "open", "pending", "draft")),
-    (r"sort|order_?by", ("name", "date")),
-)
-_KINDS = (
-    ("phone", re.compile(r"phone|mobile|fax", re.IGNORECASE)),
-    ("postcode", re.compile(r"zip|postal|postcode", re.IGNORECASE)),
-    ("person", re.compile(r"user|owner|author|person|contact|assignee|customer", re.IGNORECASE)),
-    ("prose", re.compile(r"description|comment|message|note|text|body|content", re.IGNORECASE)),
-    ("id", re.compile(r"(^|_)id$|Id$|ID$|key$|token$|hash$|uuid$")),
+_KNOWN_DEPTH = 3
+_OVER = r"\b(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
+_BAD = r"(?i)error|fail|reject|denied|declin|invalid|unknown|delet|expired|cancel|timed|abort|lost|void|suspend|block|undefined|^none$|nothing|charge"
+_PLAIN = ("standard", "regular", "basic", "general", "main", "default")
+# What differs from item to item, and what an example shows the shape of at most.
+_OWN = frozenset(
+    (
+        "title",
+        "date",
+        "date-time",
+        "time",
+        "id",
+        "uuid",
+        "person",
+        "email",
+        "username",
+        "first_name",
+        "last_name",
+    )
 )
 
 
@@ -62,18 +53,46 @@ class Generator:
         rng: The only source of choice.
         written: The values are to be sent: what only the service writes (`readOnly`) is left out.
         most_optional: Most optional properties of an object, then scalars alone; None for all of them.
+        vocabulary: Of the world.
+        known: Leave optional values out whose names do not tell what they hold.
+        strict: Raise for required ones too.
+        noun: What the value is or belongs to, as `playlist`.
+        number: Of the item among its like.
     """
 
     def __init__(
-        self, root: Any, rng: Random, *, written: bool = False, most_optional: int | None = None
+        self,
+        root: Any,
+        rng: Random,
+        *,
+        written: bool = False,
+        most_optional: int | None = None,
+        vocabulary: Vocabulary | None = None,
+        known: bool = False,
+        strict: bool = False,
+        noun: str = "",
+        number: int | None = None,
     ) -> None:
         self._root = root
         self._rng = rng
         self._written, self._most_optional = written, most_optional
+        self._words = vocabulary or _EVERYDAY
+        self._known, self._strict = known or strict, strict
+        self._noun, self._number = noun, number
 
     def with_few(self, most_optional: int) -> Generator:
         """Return a generator that goes on with the same choices and makes small objects."""
-        return Generator(self._root, self._rng, written=self._written, most_optional=most_optional)
+        return Generator(
+            self._root,
+            self._rng,
+            written=self._written,
+            most_optional=most_optional,
+            vocabulary=self._words,
+            known=self._known,
+            strict=self._strict,
+            noun=self._noun,
+            number=self._number,
+        )
 
     def is_read_only(self, schema: Any) -> bool:
         """Say whether only the service writes values of a schema."""
@@ -104,9 +123,29 @@ class Generator:
             if key in schema:
                 return self._alternative(schema, key, name, depth)
         if "enum" in schema:
-            values = [value for value in schema["enum"] if value is not None] or schema["enum"]
+            values = [value for value in schema["enum"] if value not in (None, "")] or schema["enum"]
+            if self._known:  # a world in which most things failed is none
+                values = [value for value in values if not re.search(_BAD, str(value))] or values
             return values[self._rng.randrange(len(values))]
-        return self._typed(schema, _kind_of(schema), name, depth)
+        kind = _kind_of(schema)
+        shown = self._shown(schema, kind, name)
+        return self._typed(schema, kind, name, depth) if shown is _NONE else shown
+
+    def _shown(self, schema: dict[str, Any], kind: str, name: str) -> Any:
+        """Return an example or default of the description's own, or `_NONE` where one would not do."""
+        if kind not in {"string", "integer", "number", "boolean"}:
+            return _NONE
+        own = kind_of_text(str(schema.get("format", "")), name) if kind == "string" else kind_of_number(name)
+        if own in _OWN or own == "epoch" or (own == "total" and self._known):
+            return _NONE  # the same for every item it would be wrong
+        examples = schema.get("examples")
+        found = [one for one in examples if _fits(one, schema, kind)] if isinstance(examples, list) else []
+        if _fits(schema.get("default"), schema, kind) and kind != "boolean":
+            found.append(schema["default"])
+        found = [one for one in found if not is_placeholder(one, name)]
+        if not found or (own and self._number and len(found) == 1):
+            return _NONE
+        return found[(self._number or 0) % len(found)]
 
     def merged(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Follow references and fold `allOf` into one schema."""
@@ -160,43 +199,70 @@ class Generator:
 
     def _typed(self, schema: dict[str, Any], kind: str, name: str, depth: int) -> Any:
         if kind == "object":
-            return self._object(schema, depth)
+            return self._object(schema, name, depth)
         if kind == "array":
             return self._array(schema, name, depth)
         if kind == "string":
             return self.text(schema, name)
         if kind in {"integer", "number"}:
-            return self._number(schema, kind, name)
+            return self._numeric(schema, kind, name)
         if kind == "boolean":
-            return self._rng.random() < 0.5
+            return self._truth(name)
         if kind == "null":
             return None
         return self._word(name, schema)
 
-    def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
+    def _object(self, schema: dict[str, Any], named: str, depth: int) -> dict[str, Any]:
         properties = schema.get("properties", {})
         required = schema.get("required", [])
         made: dict[str, Any] = {}
+        noun = self._noun
+        if (
+            depth
+            and named
+            and named not in {"data", "result", "results", "item", "items", "attributes", "response"}
+        ):
+            self._noun = _singular(spaced(named))
         for name in [*required, *self._optional(properties, required)]:
             must = name in required
-            if not must and depth >= _OPTIONAL_DEPTH:
+            if not must and depth >= (_KNOWN_DEPTH if self._known else _OPTIONAL_DEPTH):
                 continue
+            if self._known and not must and re.search(_OVER, spaced(name)):
+                continue  # it would have to agree with whether it is so
             inner = properties.get(name, schema.get("additionalProperties", True))
             try:
-                made[name] = self.value(inner if inner is not False else True, name, depth + 1)
+                value = self._property(inner if inner is not False else True, name, depth, must)
             except NoInstanceError:
                 if must:
                     raise
+                continue
+            if must or not self._known or value not in ({}, []):
+                made[name] = value
+        self._noun = noun
         number = 0
         while len(made) < schema.get("minProperties", 0) and number < 50:
             number += 1
             extra = schema.get("additionalProperties", True)
-            made[f"{_WORDS[number % len(_WORDS)]}_{number}"] = self.value(extra, "", depth + 1)
+            made[f"{_PLAIN[number % len(_PLAIN)]}_{number}"] = self.value(extra, "", depth + 1)
         if "maxProperties" in schema:
             for name in [name for name in made if name not in required][::-1]:
                 if len(made) > schema["maxProperties"]:
                     del made[name]
         return made
+
+    def _property(self, inner: Any, name: str, depth: int, must: bool) -> Any:
+        """Return a property's value; a required one that nothing is known of gets a plain word, unless strict."""
+        if not must or not self._known or self._strict:
+            return self.value(inner, name, depth + 1)
+        noun = self._noun
+        try:
+            return self.value(inner, name, depth + 1)
+        except NoInstanceError:
+            self._noun, self._known = noun, False
+            try:
+                return self.value(inner, name, depth + 1)
+            finally:
+                self._known = True
 
     def _optional(self, properties: dict[str, Any], required: list[str]) -> list[str]:
         optional = [name for name in properties if name not in required]
@@ -214,33 +280,44 @@ class Generator:
     def _array(self, schema: dict[str, Any], name: str, depth: int) -> list[Any]:
         prefix = schema.get("prefixItems", [])
         items = schema.get("items", True)
-        least = max(int(schema.get("minItems", 0)), 1 if depth < _OPTIONAL_DEPTH else 0)
+        few = 2 if self._known and depth < 2 else 1
+        least = max(int(schema.get("minItems", 0)), few if depth < _OPTIONAL_DEPTH else 0)
         least = min(least, int(schema.get("maxItems", least)))
         if least > 1000:
             raise NoInstanceError("the array would be very long")
         made: list[Any] = []
-        singular = name[:-1] if name.endswith("s") else name
+        singular, own = _singular(name), self._number
+        first = self._rng.randrange(12)
         for number in range(max(least, len(prefix) if schema.get("minItems") else 0)):
             inner = prefix[number] if number < len(prefix) else items
             try:
+                self._number = first + number if own is None or depth else own + number
                 for _ in range(20):
                     value = self.value(inner, singular, depth + 1)
-                    if not schema.get("uniqueItems") or value not in made:
+                    if value not in made or not (schema.get("uniqueItems") or self._known):
                         break
-                made.append(value)
+                if value not in made or schema.get("minItems", 0) > len(made):
+                    made.append(value)
             except NoInstanceError:
                 if schema.get("minItems", 0) > len(made):
                     raise
                 break
+            finally:
+                self._number = own
         return made
 
-    def _number(self, schema: dict[str, Any], kind: str, name: str) -> int | float:
+    def _numeric(self, schema: dict[str, Any], kind: str, name: str) -> int | float:
+        made = self._words.number(name, kind, self._rng)
+        if made is None and self._known:
+            raise NoInstanceError("its name does not tell what it holds")
+        if made is not None and "multipleOf" not in schema and _within(made, schema):
+            return made
         low = schema.get("minimum", schema.get("exclusiveMinimum"))
         high = schema.get("maximum", schema.get("exclusiveMaximum"))
         if low is None:
             low = min(1, high - 100) if high is not None else 1
         if high is None:
-            high = low + (20 if _is_count(name) else 900)
+            high = low + 20
         step = schema.get("multipleOf", 1 if kind == "integer" else 0.5)
         open_low = schema.get("exclusiveMinimum") == low
         first = -(-low // step)
@@ -267,94 +344,70 @@ class Generator:
                 if least <= len(found) <= most:
                     return found
             raise NoInstanceError("no text was found that matches the pattern")
-        made = self._formatted(str(schema.get("format", "")), name)
+        found = self._words.text(str(schema.get("format", "")), name, self._noun, self._rng, self._number)
+        if found is None and self._known:
+            raise NoInstanceError("its name does not tell what it holds")
+        made = found or self._pick(_PLAIN)
         if len(made) < least:
             if least > 100_000:
                 raise NoInstanceError("the text would be very long")
             while len(made) < least:
-                made += " " + self._pick(_WORDS)
+                made += " " + self._pick(_PLAIN)
             made = made[:least].rstrip().ljust(least, "x")
+        if len(made) > most and found is not None and self._known and most > 3:
+            raise NoInstanceError("what is known of it does not fit")
         return made if len(made) <= most else made[:most].rstrip().ljust(least, "x")
+
+    def _truth(self, name: str) -> bool:
+        """What goes wrong or ends is mostly not so."""
+        if self._known and re.fullmatch(r"success\w*|ok|valid|succeeded", name, re.IGNORECASE):
+            return True
+        rare = re.search(
+            r"delet|archiv|block|disab|error|fail|spam|suspend|trash|lock|expired|cancel|closed|hidden|draft|test",
+            name,
+            re.IGNORECASE,
+        )
+        return self._rng.random() < (0.0 if rare and self._known else 0.5)
 
     def _pick(self, options: tuple[str, ...]) -> str:
         return options[self._rng.randrange(len(options))]
-
-    def _formatted(self, form: str, name: str) -> str:
-        rng = self._rng
-        day = date(2026, 1, 1) + timedelta(days=rng.randrange(700))
-        kind = _kind_of_text(form, name)
-        if isinstance(kind, tuple):
-            return self._pick(kind)
-        if kind == "date":
-            return day.isoformat()
-        if kind == "date-time":
-            return f"{day.isoformat()}T{rng.randrange(8, 19):02d}:{rng.randrange(0, 60, 5):02d}:00Z"
-        if kind == "time":
-            return f"{rng.randrange(8, 19):02d}:{rng.randrange(0, 60, 5):02d}:00Z"
-        if kind == "duration":
-            return f"PT{rng.randrange(1, 48)}H"
-        if kind == "uuid":
-            bits = f"{rng.getrandbits(128):032x}"
-            return f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-a{bits[17:20]}-{bits[20:]}"
-        if kind == "email":
-            return f"{self._pick(_PEOPLE).lower()}.{self._pick(_FAMILIES).lower()}@example.com"
-        if kind == "uri":
-            return f"https://example.com/{self._pick(_WORDS)}-{rng.randrange(100, 999)}"
-        if kind == "hostname":
-            return f"{self._pick(_WORDS)}.example.com"
-        if kind == "ipv4":
-            return f"192.0.2.{rng.randrange(1, 255)}"
-        if kind == "ipv6":
-            return f"2001:db8::{rng.randrange(1, 9999):x}"
-        if kind == "byte":
-            return "c2FtcGxl"
-        if kind == "phone":
-            return f"+1 555 01{rng.randrange(10, 100)}"
-        if kind == "postcode":
-            return f"{rng.randrange(10000, 99999)}"
-        if kind == "person":
-            return f"{self._pick(_PEOPLE)} {self._pick(_FAMILIES)}"
-        if kind == "prose":
-            return f"{self._pick(_WORDS)} {self._pick(_WORDS)} {self._pick(_WORDS)}"
-        if kind == "id":
-            return f"{self._pick(_WORDS)}-{rng.randrange(1000, 9999)}"
-        return f"{self._pick(_WORDS)} {self._pick(_WORDS)}"
 
     def _word(self, name: str, schema: dict[str, Any]) -> Any:
         return self.text(schema, name)
 
 
-# A build asks for the same few thousand names over and over.
-@lru_cache(maxsize=16384)
-def _kind_of_text(form: str, name: str) -> str | tuple[str, ...]:
-    """Return what a text is by its format and its field's name: a kind, or the words to choose among."""
-    if form == "date" or (not form and re.search(r"(^|_)(date|day)$|Date$", name)):
-        return "date"
-    if form in {"date-time", "duration", "uuid"}:
-        return form
-    if form in {"time", "partial-time"}:
-        return "time"
-    if form in {"email", "idn-email"} or re.search(r"e-?mail", name, re.IGNORECASE):
-        return "email"
-    if form in {"uri", "url", "iri", "uri-reference"} or re.search(
-        r"(^|_)(url|uri|link|href)$|Url$|Uri$", name
-    ):
-        return "uri"
-    if form in {"hostname", "idn-hostname"}:
-        return "hostname"
-    if form in {"ipv4", "ipv6"}:
-        return form
-    if form in {"byte", "base64"}:
-        return "byte"
-    for pattern, words in _BY_NAME:
-        if re.search(pattern, name, re.IGNORECASE):
-            return words
-    return next((kind for kind, pattern in _KINDS if pattern.search(name)), "")
+_EVERYDAY = Vocabulary()
+_NONE = object()
 
 
-@lru_cache(maxsize=16384)
-def _is_count(name: str) -> bool:
-    return re.search(r"page|limit|count|per|size|quantity|number", name, re.IGNORECASE) is not None
+def _fits(value: Any, schema: dict[str, Any], kind: str) -> bool:
+    """Say whether an example is of the schema; of texts only what is short enough to be one value."""
+    if kind == "string":
+        if not isinstance(value, str) or not 0 < len(value) <= min(200, int(schema.get("maxLength", 200))):
+            return False
+        pattern = schema.get("pattern")
+        return len(value) >= int(schema.get("minLength", 0)) and pattern is None
+    if kind == "boolean":
+        return isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return (kind == "number" or isinstance(value, int)) and _within(value, schema)
+
+
+def _within(value: float, schema: dict[str, Any]) -> bool:
+    return (
+        schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        and ("exclusiveMinimum" not in schema or schema["exclusiveMinimum"] < value)
+        and ("exclusiveMaximum" not in schema or value < schema["exclusiveMaximum"])
+    )
+
+
+def _singular(name: str) -> str:
+    if name.endswith("ies") and len(name) > 4:
+        return f"{name[:-3]}y"
+    if name.endswith(("uses", "sses", "xes", "ches", "shes")):
+        return name[:-2]
+    return name[:-1] if name.endswith("s") and not name.endswith(("ss", "us", "is", "news")) else name
 
 
 def _kind_of(schema: dict[str, Any]) -> str:
@@ -404,14 +457,3 @@ def _common(left: Any, right: Any) -> Any:
     if not both:
         both = ["integer"] if {"integer", "number"} <= {*lefts, *rights} else lefts
     return both[0] if len(both) == 1 else both
-
-
-def everyday_facts(salt: str) -> dict[str, Any]:
-    """Return what every scenario knows of its user: `user_name`, and `now`, which does not move."""
-    rng = Random(f"facts {salt}")
-    name = f"{rng.choice(_PEOPLE)} {rng.choice(_FAMILIES)}"
-    day = date(2026, 1, 5) + timedelta(days=rng.randrange(300))
-    return {
-        "user_name": name,
-        "now": f"{day.isoformat()}T{rng.randrange(8, 18):02d}:{rng.choice((0, 15, 30, 45)):02d}",
-    }

@@ -29,7 +29,7 @@ __all__ = [
 
 KINDS = ("builtin", "json", "openapi", "mcp", "python", "http", "env")
 # Some 50 KB each with schemas, validators and samples; those that reach half of a large model take more.
-_MOST_OPEN_OPERATIONS = 1000
+_MOST_OPEN_OPERATIONS = 4000
 _MOST_LASTING = 32
 
 

@@ -19,7 +19,14 @@ from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
 from planarena.proofs import Dependences, Done, Order, Sense, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
-from planarena.tasks.algebra import canonical, from_order, generations, predecessors, relabel, render
+from planarena.tasks.algebra import (
+    canonical,
+    from_order,
+    generations,
+    predecessors,
+    relabel,
+    render,
+)
 from planarena.tasks.atoms import Atom, Binding, Call, fill, resolve
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from planarena.errors import UserError
+from planarena.records.foreign import ForeignError, decode_json
 
 __all__ = ["ENDINGS", "Record", "data_files", "read_records"]
 
@@ -79,14 +78,13 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def _lines(path: Path) -> Iterator[Record]:
-    decoder = msgspec.json.Decoder()
     with path.open("rb") as handle:
         for number, line in enumerate(handle, 1):
             if not line.strip():
                 continue
             try:
-                value = decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                value = decode_json(line, strict=True)
+            except ForeignError as error:
                 raise _damaged(path, f"line {number}", error) from error
             yield _record(path, number, value, "line")
 
@@ -96,13 +94,13 @@ def _json(path: Path) -> Iterator[Record]:
     if not data.strip():
         return
     try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        value = decode_json(data, strict=True)
+    except ForeignError as error:
         # Some sets call JSON lines .json.
         first = data.lstrip().split(b"\n", 1)[0]
         try:
-            msgspec.json.decode(first)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            decode_json(first, strict=True)
+        except ForeignError:
             raise _damaged(path, "the file", error) from error
         yield from _lines(path)
         return

@@ -154,13 +154,13 @@ def test_create_read_update_list_search_delete(world: EmulatedWorld) -> None:
     read = _ok(world, "getPet", petId=made["id"])
     assert read == made  # also what only the service knows, as created_at
     assert _ok(world, "getPet", petId=str(made["id"])) == made
-    assert _ok(world, "updatePet", petId=made["id"], name="Max") == {**made, "name": "Max"}
+    assert _ok(world, "updatePet", petId=made["id"], name="Zorro") == {**made, "name": "Zorro"}
     everything = _ok(world, "listPets")["data"]
-    assert {**made, "name": "Max"} in everything
+    assert {**made, "name": "Zorro"} in everything
     assert len(everything) == 4  # three were there
-    assert [pet["name"] for pet in _ok(world, "listPets", tag="dog")["data"]] == ["Max"]
+    assert [pet["name"] for pet in _ok(world, "listPets", tag="dog")["data"]] == ["Zorro"]
     assert len(_ok(world, "listPets", limit=2)["data"]) == 2
-    assert [pet["id"] for pet in _ok(world, "searchPets", q="max")["data"]] == [made["id"]]
+    assert [pet["id"] for pet in _ok(world, "searchPets", q="zorro")["data"]] == [made["id"]]
     _ok(world, "deletePet", petId=made["id"])
     for tool in ("getPet", "updatePet", "deletePet", "feedPet"):
         outcome = world.call(tool, {"petId": made["id"], **({"name": "x"} if tool == "updatePet" else {})})
@@ -172,7 +172,7 @@ def test_create_read_update_list_search_delete(world: EmulatedWorld) -> None:
 
 
 def test_children_live_under_their_owner(world: EmulatedWorld) -> None:
-    rex, max_ = _ok(world, "addPet", name="Rex")["id"], _ok(world, "addPet", name="Max")["id"]
+    rex, max_ = _ok(world, "addPet", name="Rex")["id"], _ok(world, "addPet", name="Zorro")["id"]
     toy = _ok(world, "addToy", petId=rex, label="ball")["toy_id"]
     assert _ok(world, "getToy", petId=rex, toyId=toy)["label"] == "ball"
     assert world.call("getToy", {"petId": max_, "toyId": toy}).status == "tool_error"

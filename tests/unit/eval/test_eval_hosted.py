@@ -237,3 +237,45 @@ def test_a_checkpoint_brings_its_prompts_along(tmp_path: Path) -> None:
     assert (other.format, other.generation.template, other.generation.plan) == ("hermes", "", None)
     (run / "config.yaml").write_text(": not yaml")
     assert settle(config(str(run))).format == ""
+
+
+def _generation(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "run.json").read_text())["generation"]
+    return found
+
+
+def test_what_the_cache_answers_costs_nothing(tmp_path: Path) -> None:
+    path = problems(tmp_path / "math.jsonl")
+    with ScriptedServer(Script(reply=lambda _: "\\boxed{2}")) as server:
+        words = ["eval", "math", "--data", f"math={path}", "--model", f"m@{server.url}", "--json"]
+        words += ["--set", "generation.price=[1000.0, 1000.0]"]
+        assert main([*words, "--out", str(tmp_path / "paid")]) == 0
+        assert main([*words, "--out", str(tmp_path / "again")]) == 0
+        assert len(server.arrivals) == 3
+        assert main([*words, "--out", str(tmp_path / "paid")]) == 0  # nothing is asked, so nothing is added
+    paid, again = (_generation(tmp_path / name)["suites"]["math"] for name in ("paid", "again"))
+    assert paid["usd"] > 0
+    assert paid["usd"] == pytest.approx(paid["usd_of_replies"])
+    assert (paid["cached"], again["cached"]) == (0, 3)
+    assert again["usd"] == 0
+    assert again["usd_of_replies"] == pytest.approx(paid["usd"])
+    assert paid["seconds_median"] > 0
+    files = [(tmp_path / name / "responses.jsonl").read_bytes() for name in ("paid", "again")]
+    assert files[0] == files[1]
+
+
+def test_the_model_that_the_server_reports_is_kept_and_a_change_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = problems(tmp_path / "math.jsonl")
+    script = Script(seed=3, reply=lambda _: "\\boxed{2}", faults={"other_model": 0.5})
+    with ScriptedServer(script) as server:
+        words = ["eval", "math", "--data", f"math={path}", "--model", f"m@{server.url}", "--samples", "4"]
+        assert main([*words, "--out", str(tmp_path / "out")]) == 0
+    made = _generation(tmp_path / "out")
+    served = made["suites"]["math"]["served_by"]
+    assert sum(served.values()) == 12
+    assert len(served) == 2
+    assert made["notes"][0].startswith("math: WARNING: the server answered as more than one model: ")
+    assert "WARNING: the server answered as more than one model" in capsys.readouterr().out
+    assert "answered as more than one model" in (tmp_path / "out" / "report.html").read_text()

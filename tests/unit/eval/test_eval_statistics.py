@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
 import pytest
 
-from planarena.eval.statistics import mean_interval, paired_difference, weighted_interval, wilson
+from planarena.eval.statistics import (
+    bootstrap_difference,
+    holm,
+    mean_interval,
+    paired_difference,
+    pass_all,
+    pass_any,
+    weighted_interval,
+    wilson,
+)
 
 
 def test_wilson_equals_the_textbook_values() -> None:
@@ -67,3 +77,49 @@ def test_the_difference_counts_common_items_alone() -> None:
     assert paired_difference({}, base)["items"] == 0
     many = paired_difference({str(n): 1.0 for n in range(5000)}, {str(n): 0.0 for n in range(5000)})
     assert many["p"] == pytest.approx(0.0, abs=1e-300)
+
+
+def test_pass_any_and_pass_all_are_the_share_of_all_draws() -> None:
+    for samples in range(1, 7):
+        for correct in range(samples + 1):
+            outputs = [True] * correct + [False] * (samples - correct)
+            for k in range(1, samples + 1):
+                draws = list(itertools.combinations(outputs, k))
+                assert pass_any(correct, samples, k) == pytest.approx(sum(map(any, draws)) / len(draws))
+                assert pass_all(correct, samples, k) == pytest.approx(sum(map(all, draws)) / len(draws))
+
+
+def test_holm_is_statsmodels_holm() -> None:
+    # By hand: 4 * .005, 3 * .011, max(2 * .02, .033), then the largest may not fall below the one before it.
+    found = holm({"a": 0.02, "b": 0.005, "c": 0.03, "d": 0.011})
+    assert found == pytest.approx({"a": 0.04, "b": 0.02, "c": 0.04, "d": 0.033})
+    assert holm({"a": 0.9, "b": 0.8}) == {"a": 1.0, "b": 1.0}
+    assert holm({}) == {}
+
+
+def test_the_bootstrap_interval_agrees_with_scipys() -> None:
+    scipy_stats = pytest.importorskip("scipy.stats")
+    import numpy
+
+    generator = numpy.random.default_rng(7)
+    ours = (generator.random(300) < 0.62).astype(float)
+    base = numpy.where(generator.random(300) < 0.7, ours, generator.random(300) < 0.5).astype(float)
+    found = bootstrap_difference(
+        {"all": list(zip(ours, base, strict=True))}, lambda means: means["all"], draws=8000
+    )
+    wanted = scipy_stats.bootstrap(
+        (ours, base), lambda x, y, axis=-1: (x - y).mean(axis=axis), paired=True, n_resamples=8000,
+        method="percentile", rng=1,
+    ).confidence_interval  # fmt: skip
+    assert found is not None
+    # Two bootstraps of 8,000 draws: their ends differ by one step of 1/300 at most.
+    assert found == pytest.approx((wanted.low, wanted.high), abs=0.0051)
+    assert bootstrap_difference({}, lambda means: 0.0) is None
+
+
+def test_the_bootstrap_follows_the_formula_and_the_seed() -> None:
+    pairs = {"a": [(1.0, 0.0)] * 50, "b": [(0.0, 1.0), (1.0, 1.0)] * 25}
+    weighted = bootstrap_difference(pairs, lambda means: 0.9 * means["a"] + 0.1 * means["b"])
+    assert weighted is not None
+    assert 0.8 < weighted[0] < weighted[1] < 0.9
+    assert weighted == bootstrap_difference(pairs, lambda means: 0.9 * means["a"] + 0.1 * means["b"])

@@ -8,8 +8,10 @@ import pytest
 
 from planarena.eval.api_bank import match
 from planarena.eval.bfcl.categories import current_id
-from planarena.eval.bfcl.outputs import detect_calls, to_structure
+from planarena.eval.bfcl.outputs import majority, to_structure
 from planarena.eval.tagged import all_tagged_calls, tagged_calls
+from planarena.formats import Call, write_output
+from planarena.formats.vendors import VENDORS
 
 GOLD = [{"name": "Add", "parameters": {"a": 1}}]
 
@@ -33,7 +35,8 @@ def call(name: str, **arguments: object) -> str:
         (f"<tool_call>\nnot json\n{call('Add', a=1)}\n</tool_call>", True, True),
         (f"<tool_call>{call('Add', a='1')}</tool_call>", False, False),
         (f"<tool_call>{call('Add', a=1, b=2)}</tool_call>", False, False),
-        (call("Add", a=1), False, False),
+        (call("Add", a=1), True, True),  # Llama writes no tags
+        (f"It is {call('Add', a=1)}", False, False),
         ("", False, False),
         (f"<response>{call('Add', a=1)}</response>", False, False),
     ],
@@ -79,14 +82,40 @@ def test_items_of_version_3_have_their_names_of_today() -> None:
 
 def test_tagged_text_becomes_function_calls_at_any_depth() -> None:
     text = '<plan>p</plan><tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>'
-    assert detect_calls([text]) == detect_calls([[[text]]]) == detect_calls([[{"f": "{}"}]]) == "json"
-    assert detect_calls(["[f(x=1)]", [["g()"]]]) == "text"
+    assert majority([text])[0] == majority([[[text]]])[0] == "json"
+    assert majority([[{"f": "{}"}]])[0] == "server"
+    assert majority(["[f(x=1)]", [["[g()]"]]])[0] == "text"
     wanted = [{"f": '{"x": 1}'}]
-    assert to_structure(text, "simple_python", "json") == wanted
-    assert to_structure([[text, "chat"]], "multi_turn_base", "json") == [[wanted, "chat"]]
-    assert to_structure({"name": "f", "arguments": {"x": 1}}, "simple_python", "json") == {"f": '{"x": 1}'}
-    assert to_structure("[f(x=1)]", "simple_python", "text") == "[f(x=1)]"
-    assert to_structure("Paris", "memory_kv", "text") == [["Paris"]]
+    for most in ("json", "text"):
+        assert to_structure(text, "simple_python", most) == (wanted, "json")
+        assert to_structure([[text, "chat"]], "multi_turn_base", most) == ([[wanted, "chat"]], "json")
+        assert to_structure({"name": "f", "arguments": {"x": 1}}, "simple_python", most) == (
+            {"f": '{"x": 1}'},
+            "json",
+        )
+        assert to_structure("[f(x=1)]", "simple_python", most) == ("[f(x=1)]", most)
+        assert to_structure("Paris", "memory_kv", most) == ([["Paris"]], most)
+
+
+def test_one_foreign_output_decides_nothing_but_itself() -> None:
+    texts: list[object] = ["[f(x=1)]"] * 400 + ["I cannot."] * 839
+    tagged = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    assert majority([*texts, tagged]) == ("text", {"plain": 839, "python": 400, "hermes": 1})
+    calls: list[object] = [[{"f": "{}"}]] * 300 + ["I cannot."] * 900
+    assert majority([*calls, "[f(x=1)]"])[0] == "server"
+    # Beside a server's calls, JSON in a text is what the model said; with a mark it is a call that was left there.
+    told = 'Write\n```json\n[{"name": "f", "arguments": {}}]\n```'
+    assert to_structure(told, "simple_python", "server") == (told, "json")
+    assert to_structure(tagged, "simple_python", "server") == ([{"f": "{}"}], "json")
+    assert majority([*["f(x=1)"] * 20, tagged]) == ("text", {"python": 20, "hermes": 1})
+
+
+@pytest.mark.parametrize("form", [*VENDORS, "native"])
+def test_calls_of_every_vendor_become_function_calls(form: str) -> None:
+    text = write_output(form, [Call("f", {"x": 1})])
+    wanted = ([{"f": '{"x": 1}'}], "json") if form != "python" else ("[f(x=1)]", "text")
+    assert to_structure(text, "simple_python", "text") == wanted
+    assert to_structure(text, "simple_python", "text", form) == wanted
 
 
 @pytest.mark.parametrize("depth", [150, 900])
@@ -94,4 +123,4 @@ def test_a_call_that_nests_deep_is_no_call(depth: int) -> None:
     arguments = '{"a": ' * depth + "1" + "}" * depth
     text = f'<tool_call>\n{{"name": "Add", "arguments": {arguments}}}\n{call("Add", a=1)}\n</tool_call>'
     assert match(text, GOLD) == (True, True, "")
-    assert to_structure(text, "simple_python", "json") == [{"Add": '{"a": 1}'}]
+    assert to_structure(text, "simple_python", "json")[0] == [{"Add": '{"a": 1}'}]

@@ -31,6 +31,33 @@ def test_a_later_export_replaces_an_earlier_one_and_keeps_other_files(tmp_path: 
     assert [item.name for item in tmp_path.iterdir()] == ["out"]
 
 
+def test_another_export_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = {"format": "hf", "options": {"kinds": ("gold",)}, "run": {"seed": 1}}
+    with OutputFolder(out, first) as folder:
+        folder.new_file("a.txt").write_text("1")
+    with OutputFolder(out, first) as folder:
+        folder.new_file("a.txt").write_text("2")
+    assert (out / "a.txt").read_text() == "2"
+    for name, value in (
+        ("format", "verl"),
+        ("options", {"kinds": ("gold", "contrastive")}),
+        ("run", {"seed": 2}),
+    ):
+        other = first | {name: value}
+        with pytest.raises(UserError, match=f"other {name}") as caught:
+            OutputFolder(out, other)
+        assert "--replace" in caught.value.fix
+        assert _files(out) == ["a.txt", MARKER]
+    with OutputFolder(out, first | {"format": "verl"}, replace=True) as folder:
+        folder.new_file("b.txt").write_text("3")
+    assert _files(out) == ["b.txt", MARKER]
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("x")
+    with pytest.raises(UserError, match="no export wrote"):
+        OutputFolder(tmp_path / "thesis", first, replace=True)
+
+
 def test_an_error_leaves_the_folder_as_it_was(tmp_path: Path) -> None:
     out = tmp_path / "out"
     _export(out, "a.txt")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import random
@@ -37,10 +38,17 @@ def hf_folder(built_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return export(built_run, "hf", tmp_path_factory.mktemp("hf") / "out", everything).path
 
 
-def _lines(folder: Path) -> list[dict[str, Any]]:
-    return [
-        json.loads(line) for file in sorted(folder.glob("*.jsonl")) for line in file.read_text().splitlines()
+def _lines(folder: Path) -> list[tuple[dict[str, Any], dict[str, str]]]:
+    """Each line of the OpenAI export with its row of metadata."""
+    with (folder / "metadata.csv").open(encoding="utf-8", newline="") as handle:
+        rows = {(row["split"], row["line"]): row for row in csv.DictReader(handle)}
+    found = [
+        (json.loads(line), rows.pop((file.stem, str(number))))
+        for file in sorted(folder.glob("*.jsonl"))
+        for number, line in enumerate(file.read_text().splitlines(), 1)
     ]
+    assert rows == {}
+    return found
 
 
 def _load(folder: Path, cache: Path) -> Any:
@@ -72,7 +80,7 @@ def test_datasets_opens_the_folder_and_finds_every_value(
         steps = json.loads(row["steps"])
         assert [step["arguments"] for step in steps] == [action.arguments for action in one.actions]
         assert [step["observation"] for step in steps] == [action.observation for action in one.actions]
-        assert row["messages"] == render_messages(one)
+        assert row["messages"] == render_messages(one, style="template")
         roles = Counter(message["role"] for message in row["messages"])
         assert roles["tool"] == one.row.n_actions
 
@@ -82,7 +90,21 @@ def test_hostile_messages_come_back_as_they_were(built_run: Run, hostile_run: Ru
     rows = {row["trajectory_id"]: row["messages"] for split in loaded.values() for row in split}
     joined = [one for one in join_trajectories(hostile_run) if one.row.kind == "gold"]
     assert len(joined) == len(rows) == _gold(built_run)
-    assert all(rows[one.row.trajectory_id] == render_messages(one) for one in joined)
+    assert all(rows[one.row.trajectory_id] == render_messages(one, style="template") for one in joined)
+
+
+def test_every_reader_of_parquet_reads_the_text_files(hf_folder: Path, tmp_path: Path) -> None:
+    import datasets
+
+    objects = _load(hf_folder, tmp_path)
+    text = datasets.load_dataset(str(hf_folder), "text", cache_dir=str(tmp_path))
+    for split, rows in objects.items():
+        # No type but those that any reader knows.
+        assert {str(kind.dtype) for kind in text[split].features.values()} == {"string", "int64"}
+        assert [json.loads(row["messages"]) for row in text[split]] == rows["messages"]
+        frame = pl.read_parquet(hf_folder / "text" / f"{split}-*.parquet")
+        assert frame["messages"].to_list() == text[split]["messages"][:]
+        assert {str(kind) for kind in frame.schema.values()} == {"String", "Int64"}
 
 
 def test_no_null_key_appears_in_messages_or_steps(hf_folder: Path, tmp_path: Path) -> None:
@@ -92,7 +114,7 @@ def test_no_null_key_appears_in_messages_or_steps(hf_folder: Path, tmp_path: Pat
                 expected = {
                     "system": {"role", "content"},
                     "user": {"role", "content"},
-                    "tool": {"role", "content", "tool_call_id"},
+                    "tool": {"role", "content", "tool_call_id", "name"},
                     "assistant": {"role", "content", "tool_calls"}
                     if "tool_calls" in message
                     else {"role", "content"},
@@ -110,10 +132,11 @@ def test_split_files_hold_whole_scenarios(built_run: Run, tmp_path: Path) -> Non
     splits = dict(built_run.table("scenarios").select("scenario_id", "split").collect().iter_rows())
     written = export(built_run, "openai", tmp_path / "out")
     found: dict[str, set[str]] = {}
+    everything = _lines(tmp_path / "out")
     for split, number in written.rows.items():
         lines = (tmp_path / "out" / f"{split}.jsonl").read_text().splitlines()
         assert len(lines) == number
-        found[split] = {json.loads(line)["metadata"]["scenario_id"] for line in lines}
+        found[split] = {row["scenario_id"] for _, row in everything if row["split"] == split}
         assert {splits[name] for name in found[split]} == {split}
     assert sum(written.rows.values()) == _gold(built_run)
 
@@ -192,8 +215,9 @@ def test_openai_lines_fit_the_types_of_the_openai_package(built_run: Run, tmp_pa
     export(built_run, "openai", tmp_path / "out")
     lines = _lines(tmp_path / "out")
     assert len(lines) == _gold(built_run)
-    for line in lines:
-        assert set(line) == {"messages", "tools", "parallel_tool_calls", "metadata"}
+    for line, _ in lines:
+        # What OpenAI's files for fine-tuning hold, and no other key.
+        assert set(line) == {"messages", "tools", "parallel_tool_calls"}
         for message in line["messages"]:
             adapters[message["role"]].validate_python(message, strict=True)
             assert set(message) <= set(types[message["role"]].__annotations__)
@@ -211,12 +235,12 @@ def test_the_native_format_reads_the_turns_back(built_run: Run, tmp_path: Path) 
     native = get("native")
     export(built_run, "openai", tmp_path / "out")
     joined = {one.row.trajectory_id: one for one in join_trajectories(built_run)}
-    for line in _lines(tmp_path / "out"):
+    for line, row in _lines(tmp_path / "out"):
         said = [message for message in line["messages"] if message["role"] == "assistant"]
         parsed = [native.parse(json.dumps(message)) for message in said]
         assert all(one.reason == "" for one in parsed)
         calls = [call for one in parsed for call in one.calls]
-        actions = joined[line["metadata"]["trajectory_id"]].actions
+        actions = joined[row["trajectory_id"]].actions
         assert [(call.name, dict(call.arguments)) for call in calls] == [
             (action.tool.wire_name, action.arguments) for action in actions
         ]
@@ -225,7 +249,7 @@ def test_the_native_format_reads_the_turns_back(built_run: Run, tmp_path: Path) 
 def test_options_reach_the_messages(built_run: Run, tmp_path: Path) -> None:
     options = ExportOptions(one_call_per_turn=True, system="Use the tools.", context=False)
     export(built_run, "openai", tmp_path / "out", options)
-    for line in _lines(tmp_path / "out"):
+    for line, _ in _lines(tmp_path / "out"):
         assert line["messages"][0] == {"role": "system", "content": "Use the tools."}
         assert line["parallel_tool_calls"] is False
         assert all(len(message.get("tool_calls", [0])) == 1 for message in line["messages"])
@@ -258,7 +282,7 @@ def test_what_people_judged_wrong_is_in_no_export(built_run: Run, tmp_path: Path
     for file in (tmp_path / "out").rglob("*"):
         if file.suffix == ".parquet":
             ids.update(re.findall(r"[0-9a-f]{32}", str(pl.read_parquet(file).to_dicts())))
-        elif file.suffix == ".jsonl":
+        elif file.suffix in (".jsonl", ".csv"):
             ids.update(re.findall(r"[0-9a-f]{32}", file.read_text()))
     assert ids.isdisjoint(wrong)
     assert ids.issuperset(right)

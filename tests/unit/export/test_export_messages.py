@@ -105,7 +105,9 @@ def test_every_call_is_answered_right_after_its_turn(trajectories: list[JoinedTr
                 assert not open_calls
                 open_calls = [call["id"] for call in message.get("tool_calls", ())]
                 seen += open_calls
-        assert seen == [f"call_{number}" for number in range(len(one.actions))]
+        assert seen == [f"call{number:05d}" for number in range(len(one.actions))]
+        # What Mistral's templates ask of an id.
+        assert all(len(name) == 9 and name.isalnum() for name in seen)
         assert messages[-1] == {"role": "assistant", "content": one.row.response}
 
 
@@ -119,6 +121,25 @@ def test_arguments_and_observations_are_the_executed_ones(trajectories: list[Joi
         assert [call["name"] for call in calls] == [action.tool.wire_name for action in one.actions]
         results = [json.loads(message["content"]) for message in messages if message["role"] == "tool"]
         assert results == [action.observation for action in one.actions]
+
+
+def test_chat_templates_get_objects_and_no_null(trajectories: list[JoinedTrajectory]) -> None:
+    for one in trajectories:
+        as_api = render_messages(one)
+        for_templates = render_messages(one, style="template")
+        assert len(as_api) == len(for_templates)
+        named = iter(one.actions)
+        for api, template in zip(as_api, for_templates, strict=True):
+            assert "name" not in api
+            if api["role"] == "tool":
+                assert template == {**api, "name": next(named).tool.wire_name}
+            elif "tool_calls" in api:
+                assert (api["content"], template["content"]) == (None, "")
+                for said, given in zip(api["tool_calls"], template["tool_calls"], strict=True):
+                    assert isinstance(said["function"]["arguments"], str)
+                    assert json.loads(said["function"]["arguments"]) == given["function"]["arguments"]
+            else:
+                assert template == api
 
 
 def test_system_message_is_optional(trajectories: list[JoinedTrajectory]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from planarena.environments.sources.generic_wording import is_nameable, is_sayable, sayable_value
+from planarena.environments.sources.generic_wording import is_sayable, sayable_value
 from planarena.environments.sources.instances import Generator, NoInstanceError
+from planarena.environments.sources.openapi.asking import handle_of, styles_of
 from planarena.environments.sources.openapi.emulator import EmulatedApi
 from planarena.environments.sources.openapi.resources import Api, Route, normal
+from planarena.environments.sources.openapi.wording import main_fields, noun_of
 from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.tool import Tool
 
@@ -27,13 +30,18 @@ class ArgumentMaker:
 
     def __init__(self, api: Api, tools: Mapping[str, Tool], shapes: Sequence[str]) -> None:
         self._api, self._tools, self._shapes = api, tools, shapes
+        self._styles = {
+            name: styles_of(api.routes[name], tool, noun_of(api, api.routes[name]))
+            for name, tool in tools.items()
+        }
 
     def make(
         self, name: str, handlers: EmulatedApi, rng: Random, *, hidden: bool
     ) -> Iterator[dict[str, Any]]:
         """Yield arguments that make sense in the present state; hidden ids are left out unless asked for."""
         route, tool = self._api.routes[name], self._tools[name]
-        times = 3 if route.role in {"create", "update", "act"} else 2
+        # More of the same in one scenario makes requests that nobody would make.
+        times = 3 if route.role == "update" else 2
         seen: set[bytes] = set()
         for _ in range(times):
             arguments = self._path_arguments(route, tool, handlers, rng, hidden=hidden)
@@ -89,54 +97,86 @@ class ArgumentMaker:
                     return _typed(row["in"][place], route.operation.tool.parameters[argument])
         schema = route.operation.tool.parameters[argument]
         rng = Random(f"{handlers.salt} {argument}")
+        generator = Generator(
+            route.operation.tool.input_schema, rng, vocabulary=handlers.responder.vocabulary, strict=True
+        )
         try:
-            return Generator(route.operation.tool.input_schema, rng).value(schema, argument)
+            value = generator.value(schema, argument)
         except (NoInstanceError, RecursionError):
             return None
+        return value if is_sayable(value) else None
 
     def _other_arguments(
         self, route: Route, tool: Tool, handlers: EmulatedApi, rng: Random, arguments: dict[str, Any]
     ) -> bool:
-        """Fill in required arguments and a few optional ones; say whether all could be filled and said."""
+        """Fill in what is required and what people would add; say whether all that must be said could be made."""
+        styles = self._styles[tool.wire_name]
         paths = {argument for argument, _ in route.steps}
-        generator = Generator(tool.input_schema, rng, written=True)
-        optional = [
-            key
-            for key, schema in tool.parameters.items()
-            if key not in paths and key not in tool.required and not generator.is_read_only(schema)
-        ]
-        rng.shuffle(optional)
-        wanted = 2 if route.role in {"create", "update", "act", "call"} else rng.randrange(2)
-        for key in [*(key for key in tool.required if key not in paths), *optional]:
-            required = key in tool.required
-            place, name = route.operation.placement[key]
-            if not is_nameable(key, required=required):
-                if required:
-                    return False
-                continue
-            if not required and (wanted <= 0 or place in {"header", "cookie"}):
-                continue
-            value = sayable_value(generator, tool.parameters[key], name)
-            if not required and route.role in {"list", "search"} and place == "query":
-                value = self._known_value(route, name, handlers, rng)
-            if value is None or not is_sayable(value):
-                if required:
-                    return False
-                continue
+        required = [key for key in tool.required if key not in paths]
+        for key in required:
+            value = self._value(route, tool, key, handlers, rng)
+            if value is None:
+                return False
             arguments[key] = value
-            wanted -= not required
-        return True
+        optional = [key for key in styles if key not in tool.required]
+        rng.shuffle(optional)
+        handle = normal(handle_of(self._api, route.shape))
+        main = (main_fields(self._api, route.shape) or frozenset()) | {handle}
+        must = [key for key in optional if normal(route.operation.placement[key][1]) in main]
+        if route.role == "create":
+            optional = must + [key for key in optional if key not in must]
+            wanted = len(must)
+        elif route.role == "update":
+            wanted = int(not required)  # one change at a time, as people ask for it
+        else:
+            wanted = 0
+            if route.role == "search" and not any(styles[key].kind == "query" for key in required):
+                optional, wanted = [key for key in optional if styles[key].kind == "query"], 1
+        for key in optional:
+            if wanted <= 0:
+                break
+            value = self._value(route, tool, key, handlers, rng)
+            if value is not None:
+                arguments[key] = value
+                wanted -= 1
+            elif normal(route.operation.placement[key][1]) == handle:
+                return False
+        return wanted <= 0 or route.role not in {"update", "search"}
 
-    @staticmethod
-    def _known_value(route: Route, name: str, handlers: EmulatedApi, rng: Random) -> Any:
-        """A filter asks for what some item has."""
+    def _value(self, route: Route, tool: Tool, key: str, handlers: EmulatedApi, rng: Random) -> Any:
+        """Return a value that a person would say, or None."""
+        style = self._styles[tool.wire_name].get(key)
+        if style is None:
+            return None
+        name = route.operation.placement[key][1]
         rows = list(handlers.state.scan(route.shape))
-        rng.shuffle(rows)
-        for row in rows:
-            for word, value in row["fields"].items():
-                if normal(word) == normal(name) and not isinstance(value, dict | list):
-                    return value
+        if style.kind == "query":
+            return self._known_word(route, rows, rng)
+        taken = {str(value) for row in rows for value in row["fields"].values() if isinstance(value, str)}
+        noun = handlers.responder.noun(route.shape)
+        for _ in range(4):
+            generator = Generator(
+                tool.input_schema,
+                rng,
+                written=True,
+                vocabulary=handlers.responder.vocabulary,
+                strict=style.kind not in {"choice", "example"},
+                noun=noun,
+                number=rng.randrange(12),
+            )
+            value = sayable_value(generator, tool.parameters[key], name)
+            if value is None or not is_sayable(value) or '"' in str(value):
+                return None
+            if style.kind != "title" or value not in taken:
+                return value
         return None
+
+    def _known_word(self, route: Route, rows: Sequence[Any], rng: Random) -> Any:
+        """A search asks for what the name of some item begins with."""
+        names = [row["fields"].get(handle_of(self._api, route.shape)) for row in rows]
+        words = [re.sub(r"[^\w-]", "", name.split(" ")[0]) for name in names if isinstance(name, str)]
+        words = [word for word in words if len(word) > 3]
+        return words[rng.randrange(len(words))] if words else None
 
 
 def _typed(text: str, schema: Any) -> Any:

@@ -1,8 +1,7 @@
 """A deterministic, stateful emulator of REST APIs, driven by their descriptions alone; no network.
 
 Every resource is a table of the same store that our own environments use, so that undo, hashes and footprints
-are theirs too. A response is made from its declared schema by a generator whose seed is the item's key; then
-the item's own fields take their places in it. It is checked against the schema before it is given.
+are theirs too. What responses look like: `planarena.environments.sources.openapi.responses`.
 
 What an emulation proves is the flow of arguments and ids and the order of effects. What the real service would
 say beyond that it does not prove: `state_observable` tells whether a read shows what a create wrote.
@@ -10,22 +9,18 @@ say beyond that it does not prove: `state_observable` tells whether a read shows
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from hashlib import blake2b
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from planarena.environments.contract import ToolError
+from planarena.environments.sources.field_kinds import kind_of_text
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.fields import (
-    agrees,
-    fields_of,
-    id_schema,
-    mentions,
-    placed,
-    told_by,
-)
-from planarena.environments.sources.openapi.resources import Api, Entity, Resource, Route, normal
+from planarena.environments.sources.openapi.deeds import DEEDS
+from planarena.environments.sources.openapi.fields import agrees, fields_of, id_schema, mentions
+from planarena.environments.sources.openapi.resources import Api, Resource, Route, normal, words_of
+from planarena.environments.sources.openapi.responses import Responder, seed_of
 from planarena.environments.state import Record, Store, View
 from planarena.environments.world import Operation, World
 from planarena.records.canonical import canonical_bytes
@@ -36,7 +31,6 @@ __all__ = [
     "EmulatedApi",
     "EmulatedWorld",
     "id_of",
-    "seed_of",
     "state_observable",
 ]
 
@@ -44,13 +38,13 @@ _LIMITS = ("limit", "perpage", "pagesize", "maxresults", "count", "first", "top"
 _QUERIES = ("q", "query", "search", "term", "keyword", "keywords", "text")
 
 
-def seed_of(*key: Any) -> int:
-    """Return a seed that depends on the key alone."""
-    return int.from_bytes(blake2b(canonical_bytes(list(key)), digest_size=8).digest(), "big")
-
-
-def state_observable(api: Api, shape: str) -> bool:
-    """Say whether what a create of the resource writes can be seen in what a read of it shows."""
+def state_observable(api: Api, shape: str, role: str = "create") -> bool:
+    """Say whether what calls write into the resource can be seen in what reads of it show; true where none writes."""
+    if role in {"delete", "act"}:  # that something is gone or different shows wherever it is listed or read
+        return any(
+            route.shape == shape and route.role in {"read", "list", "search"} and route.entity is not None
+            for route in api.routes.values()
+        )
     written: set[str] = set()
     shown: set[str] = set()
     for route in api.routes.values():
@@ -71,7 +65,17 @@ def state_observable(api: Api, shape: str) -> bool:
                         written.update(map(normal, merged.get("properties", {})))
         elif route.role in {"read", "list", "search"} and route.entity is not None:
             shown.update(map(normal, route.entity.properties))
-    return bool(written & shown)
+    return bool(written & shown) or not any(
+        route.shape == shape and route.role in {"create", "update", "act", "call"}
+        for route in api.routes.values()
+    )
+
+
+class Given(NamedTuple):
+    """What a call says: the path's values by argument, and the rest by the names that the API uses."""
+
+    path: dict[str, Any]
+    fields: dict[str, Any]
 
 
 class EmulatedApi:
@@ -79,17 +83,22 @@ class EmulatedApi:
 
     Args:
         api: The API.
-        names: Wire names of the operations that are offered.
         view: The tables.
         salt: Differs between scenarios, so that two worlds hold different values.
+        now: The world's present, ISO 8601.
+        validators: Of the results, by wire name.
     """
 
     def __init__(
-        self, api: Api, view: View, salt: str, validators: dict[str, SchemaValidator | None]
+        self,
+        api: Api,
+        view: View,
+        salt: str,
+        now: str,
+        validators: Mapping[str, SchemaValidator | None],
     ) -> None:
         self.api, self.state, self.salt = api, view, salt
-        self._validators = validators
-        self._bases: dict[tuple[str, str], Any] = {}
+        self.responder = Responder(api, view, salt, now, validators)
         self._ids: dict[str, tuple[dict[str, Any], Any]] = {}
 
     # -- calls -------------------------------------------------------------------------------------
@@ -103,19 +112,16 @@ class EmulatedApi:
         """
         route = self.api.routes[name]
         inside = self._inside(route, arguments)
-        fields = fields_of(route, arguments)
+        path = {argument: arguments[argument] for argument, _ in route.steps}
+        given = Given(path, fields_of(route, arguments))
         if route.role in {"read", "update", "delete", "part", "act"}:
             key = self.key_of(inside)
             record = self.state.get(route.shape, key)
             if record is None:
-                noun = self._noun(route.shape)
+                noun = self.responder.noun(route.shape)
                 raise ToolError("not_found", f"404: There is no {noun} {inside[-1] if inside else ''}.")
-            return getattr(self, f"_{route.role}")(name, route, key, record, fields)
-        return getattr(self, f"_{route.role}")(name, route, inside, fields)
-
-    def _noun(self, shape: str) -> str:
-        resource = self.api.resources.get(shape)
-        return resource.noun if resource is not None else "item"
+            return getattr(self, f"_{route.role}")(name, route, key, record, given)
+        return getattr(self, f"_{route.role}")(name, route, inside, given)
 
     def _inside(self, route: Route, arguments: Mapping[str, Any]) -> list[str]:
         """Return the values of the path's parameters; every item on the way but the last must exist."""
@@ -124,7 +130,7 @@ class EmulatedApi:
         for number, (argument, shape) in enumerate(route.steps):
             values.append(str(arguments[argument]))
             if shape and number < last and self.state.get(shape, self.key_of(values)) is None:
-                raise ToolError("not_found", f"404: There is no {self._noun(shape)} {values[-1]}.")
+                raise ToolError("not_found", f"404: There is no {self.responder.noun(shape)} {values[-1]}.")
         return values
 
     @staticmethod
@@ -132,46 +138,88 @@ class EmulatedApi:
         """Return the key of the record that a path's values name."""
         return canonical_bytes(values).decode()
 
-    def _create(self, name: str, route: Route, inside: list[str], fields: dict[str, Any]) -> Any:
-        identity = self.new_id(route, inside, fields)
+    def _create(self, name: str, route: Route, inside: list[str], given: Given) -> Any:
+        identity = self.new_id(route, inside, given.fields)
         key = self.key_of([*inside, str(identity)])
+        fields = self.responder.complete(route.shape, inside, identity, given.fields)
         record = {"id": identity, "in": inside, "fields": fields, "done": {}}
         self.state.put(route.shape, key, record)
-        return self._respond(name, route, key, record)
+        return self.responder.one(name, route, key, given.path, record, {})
 
-    def _read(self, name: str, route: Route, key: str, record: Record, _fields: dict[str, Any]) -> Any:
-        return self._respond(name, route, key, record)
+    def _read(self, name: str, route: Route, key: str, record: Record, given: Given) -> Any:
+        return self.responder.one(name, route, key, given.path, record, {})
 
-    def _update(self, name: str, route: Route, key: str, record: Record, fields: dict[str, Any]) -> Any:
-        record = self.state.patch(route.shape, key, fields={**record["fields"], **fields})
-        return self._respond(name, route, key, record)
+    def _update(self, name: str, route: Route, key: str, record: Record, given: Given) -> Any:
+        record = self.state.patch(route.shape, key, fields=self._changed(record, given.fields))
+        return self.responder.one(name, route, key, given.path, record, {})
 
-    def _delete(self, name: str, route: Route, key: str, record: Record, _fields: dict[str, Any]) -> Any:
+    def _changed(self, record: Record, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an item's fields after a change: those that the call names by the names that they have, and its date."""
+        named = {normal(word): word for word in record["fields"]}
+        known = {
+            word: self.responder.dated(word, value, ("updated",))
+            if not re.search(r"complet|clos|resolv|finish|archiv|delet|seen|read", word)
+            else value
+            for word, value in record["fields"].items()
+        }
+        return {**known, **{named.get(normal(word), word): value for word, value in fields.items()}}
+
+    def _delete(self, name: str, route: Route, key: str, record: Record, given: Given) -> Any:
         self.state.delete(route.shape, key)
-        return self._respond(name, route, key, record)
+        return self.responder.one(name, route, key, given.path, record, {})
 
-    def _act(self, name: str, route: Route, key: str, record: Record, fields: dict[str, Any]) -> Any:
+    def _act(self, name: str, route: Route, key: str, record: Record, given: Given) -> Any:
         known = {normal(word) for word in record["fields"]}
         if route.entity is not None:
             known.update(map(normal, route.entity.properties))
-        own = {word: value for word, value in fields.items() if normal(word) in known}
-        done = {**record["done"], f"{route.operation.method} {route.verb}": fields}
-        record = self.state.patch(route.shape, key, fields={**record["fields"], **own}, done=done)
-        return self._respond(name, route, key, record, fields)
+        own = {word: value for word, value in given.fields.items() if normal(word) in known}
+        done = {**record["done"], f"{route.operation.method} {route.verb}": given.fields}
+        fields = self._changed(record, {**self._outcome(route, record), **own})
+        record = self.state.patch(route.shape, key, fields=fields, done=done)
+        profile = self.api.profiles.get(route.shape, {})
+        shows = route.entity is not None and bool(route.entity.id_field)
+        if shows and route.entity is not None:
+            shows = 2 * len(set(route.entity.properties) & set(profile)) > len(route.entity.properties)
+        return self.responder.one(name, route, key, given.path, record if shows else None, given.fields)
 
-    def _part(self, name: str, route: Route, key: str, record: Record, _fields: dict[str, Any]) -> Any:
+    def _outcome(self, route: Route, record: Record) -> dict[str, Any]:
+        """Return what an action makes of the fields that tell its outcome: "archive" sets `archived`."""
+        deed = DEEDS.get(words_of(route.verb))
+        if deed is None:
+            return {}
+        found: dict[str, Any] = {}
+        for name, value in record["fields"].items():
+            if isinstance(value, bool) and normal(name).removeprefix("is") == normal(deed.done):
+                found[name] = True
+            elif (
+                isinstance(value, bool)
+                and deed.undoes
+                and normal(name).removeprefix("is") == normal(deed.undoes)
+            ):
+                found[name] = False
+            elif normal(name) in {"status", "state"} and isinstance(value, str):
+                schema = self.api.profiles.get(route.shape, {}).get(name, ({}, None))[0]
+                options = schema.get("enum") if isinstance(schema, dict) else None
+                fits = [
+                    one for one in options or () if isinstance(one, str) and normal(one) == normal(deed.done)
+                ]
+                if fits:
+                    found[name] = fits[0]
+        return found
+
+    def _part(self, name: str, route: Route, key: str, record: Record, given: Given) -> Any:
         told = {
             word: value
             for act, said in record["done"].items()
             if act.split(" ")[-1] == route.verb
             for word, value in said.items()
         }
-        return self._respond(name, route, key, record, told)
+        return self.responder.one(name, route, key, given.path, None, told)
 
-    def _list(self, name: str, route: Route, inside: list[str], fields: dict[str, Any]) -> Any:
+    def _list(self, name: str, route: Route, inside: list[str], given: Given) -> Any:
         records = [record for record in self.state.scan(route.shape) if record["in"] == inside]
         limit = len(records)
-        for word, value in fields.items():
+        for word, value in given.fields.items():
             plain = normal(word)
             if plain in _LIMITS and isinstance(value, int) and not isinstance(value, bool):
                 limit = min(limit, max(0, value))
@@ -179,30 +227,39 @@ class EmulatedApi:
                 records = [record for record in records if mentions(record["fields"], value)]
             else:
                 records = [record for record in records if agrees(record, plain, value)]
-        return self._respond_many(name, route, self.key_of([*inside, "*"]), records[:limit])
+        key = self.key_of([*inside, "*"])
+        return self.responder.many(name, route, key, given.path, records[:limit], len(records))
 
     _search = _list
 
-    def _document(self, name: str, route: Route, inside: list[str], fields: dict[str, Any]) -> Any:
-        key = canonical_bytes([inside, fields]).decode()
-        return self._respond(name, route, key, None, fields)
+    def _document(self, name: str, route: Route, inside: list[str], given: Given) -> Any:
+        key = canonical_bytes([inside, given.fields]).decode()
+        return self.responder.one(name, route, key, given.path, None, given.fields)
 
-    def _call(self, name: str, route: Route, inside: list[str], fields: dict[str, Any]) -> Any:
-        key = canonical_bytes([inside, fields]).decode()
-        self.state.put(f"calls {route.operation.method} {route.shape}", key, {"in": inside, "fields": fields})
-        return self._respond(name, route, key, None, fields)
+    def _call(self, name: str, route: Route, inside: list[str], given: Given) -> Any:
+        key = canonical_bytes([inside, given.fields]).decode()
+        called = {"in": inside, "fields": given.fields}
+        self.state.put(f"calls {route.operation.method} {route.shape}", key, called)
+        return self.responder.one(name, route, key, given.path, None, given.fields)
 
     # -- ids ---------------------------------------------------------------------------------------
 
-    def new_id(self, route: Route, inside: list[str], fields: dict[str, Any]) -> Any:
-        """Return what the caller named the item, else an id made from the content, which fits every schema of ids."""
+    def new_id(self, route: Route, inside: list[str], fields: dict[str, Any], content: Any = None) -> Any:
+        """Return what the caller named the item, else an id made from the content, which fits every schema of ids.
+
+        Args:
+            route: Of the creating operation.
+            inside: The ids of its owners.
+            fields: What the caller sends.
+            content: What the id is made from, where not from `fields`.
+        """
         resource = self.api.resources.get(route.shape)
         wanted = [resource.id_name if resource else "", route.entity.id_field if route.entity else ""]
         for want in wanted:
             for word, value in fields.items():
                 if want and normal(word) == normal(want) and isinstance(value, str | int):
                     return value
-        return self.make_id(route.shape, [inside, fields])
+        return self.make_id(route.shape, [inside, fields] if content is None else content)
 
     def make_id(self, shape: str, content: Any) -> Any:
         """Return an id for an item of a resource, derived from content alone.
@@ -218,111 +275,33 @@ class EmulatedApi:
         )
         if number and "maximum" not in merged:
             return int(merged.get("minimum", 0)) + 1000 + rng.randrange(9_000_000)
+        named = self._names_of(shape)
+        if not number and plain and any(kind_of_text("", name) == "title" for name in named):
+            # The same name twice would be one item.
+            noun = self.responder.noun(shape)
+            taken = {record["id"] for record in self.state.scan(shape)}
+            place = content[-1] if isinstance(content[-1], int) else rng.randrange(12)
+            found = [self.responder.vocabulary.title(noun, rng, place + more) for more in range(12)]
+            return next((title for title in found if title not in taken), found[0])
         if not number and plain:
-            noun = self._noun(shape).replace(" ", "_")
+            noun = self.responder.noun(shape).replace(" ", "_")
             return f"{noun}_{rng.getrandbits(40):010x}".ljust(int(merged.get("minLength", 0)), "0")
         try:
             return Generator(root, rng).value(merged, "id")
         except (NoInstanceError, RecursionError) as error:
             raise ToolError("not_emulated", f"No id of the declared form could be made: {error}") from error
 
+    def _names_of(self, shape: str) -> set[str]:
+        """Return what the API calls the ids of a shape."""
+        own = [route for route in self.api.routes.values() if route.shape == shape]
+        shown = {route.entity.id_field for route in own if route.entity is not None}
+        return shown | {route.steps[-1][0] for route in own if route.role == "read"}
+
     def _id_schema(self, shape: str) -> tuple[dict[str, Any], Any]:
         known = self._ids.get(shape)
         if known is None:
             known = self._ids[shape] = id_schema(self.api, shape)
         return known
-
-    # -- responses ---------------------------------------------------------------------------------
-
-    def _respond(
-        self, name: str, route: Route, key: str, record: Record | None, told: Mapping[str, Any] | None = None
-    ) -> Any:
-        schema = route.operation.tool.output_schema
-        if schema is None:
-            return {"status": int(route.operation.status) if route.operation.status.isdigit() else 200}
-        base = self._base(name, schema, key)
-        own: dict[str, Any] = dict(told or {})
-        if record is not None:
-            own = {**record["fields"], **own}
-        entity = (
-            route.entity if record is not None or route.entity is None else route.entity._replace(id_field="")
-        )
-        if entity is not None and not entity.many:
-            made = placed(base, entity.path, lambda shown: self._shown(shown, entity, schema, record, own))
-        else:
-            made = told_by(base, own) if own else base
-        return self._valid(name, made, base)
-
-    def _respond_many(self, name: str, route: Route, key: str, records: list[Record]) -> Any:
-        schema = route.operation.tool.output_schema
-        if schema is None:
-            return {"status": int(route.operation.status) if route.operation.status.isdigit() else 200}
-        base = self._base(name, schema, key)
-        entity = route.entity
-        if entity is None or not entity.many:
-            return self._valid(name, base, base)
-
-        def fill(shown: Any) -> Any:
-            first = shown[0] if isinstance(shown, list) and shown and isinstance(shown[0], dict) else {}
-            return [self._shown(first, entity, schema, record, record["fields"]) for record in records]
-
-        return self._valid(name, placed(base, entity.path, fill), base)
-
-    def _base(self, name: str, schema: Any, key: str) -> Any:
-        known = self._bases.get((name, key))
-        if known is None:
-            rng = Random(seed_of("base", self.salt, name, key))
-            try:
-                known = Generator(schema, rng).value(schema)
-            except (NoInstanceError, RecursionError) as error:
-                raise ToolError(
-                    "not_emulated", f"No response of the declared form could be made: {error}"
-                ) from error
-            self._bases[name, key] = known
-        return known
-
-    def _shown(
-        self, shown: Any, entity: Entity, schema: Any, record: Record | None, own: Mapping[str, Any]
-    ) -> Any:
-        """Return an item as a response shows it: its own fields, its id, and for the rest values that stay."""
-        if not isinstance(shown, dict):
-            return shown
-        mine = {normal(word): value for word, value in own.items()}
-        made: dict[str, Any] = {}
-        names = [*shown, *(name for name in entity.properties if name not in shown and normal(name) in mine)]
-        for name in names:
-            if record is not None and name == entity.id_field:
-                made[name] = record["id"]
-            elif normal(name) in mine:
-                made[name] = mine[normal(name)]
-            elif record is not None and name in entity.properties:
-                made[name] = self._lasting(name, entity.properties[name], schema, record, shown[name])
-            else:
-                made[name] = shown[name]
-        return made
-
-    def _lasting(self, name: str, inner: Any, schema: Any, record: Record, otherwise: Any) -> Any:
-        """A value that the service would have made itself: the same in every response that shows the item."""
-        key = (name, canonical_bytes([record["in"], record["id"], inner]).decode())
-        known = self._bases.get(key)
-        if known is None:
-            rng = Random(seed_of("field", self.salt, *key))
-            try:
-                known = Generator(schema, rng).value(inner, name, 3)
-            except (NoInstanceError, RecursionError):
-                known = otherwise
-            self._bases[key] = known
-        return known
-
-    def _valid(self, name: str, made: Any, base: Any) -> Any:
-        """Return the response if it fits its schema, else the base without the item's fields if that does."""
-        validator = self._validators.get(name)
-        if validator is None:
-            return made
-        for candidate in (made, base):
-            if validator.is_valid(candidate):
-                return candidate
-        raise ToolError("not_emulated", "No response of the declared form could be made.")
 
 
 def _bind(name: str) -> Callable[..., Any]:
@@ -359,7 +338,8 @@ class EmulatedWorld(World):
     ) -> None:
         self.store = Store.load(tables)
         self.facts = facts
-        handlers = EmulatedApi(api, self.store.view("api"), salt, validators[1])
+        now = str(facts.get("now", "2026-03-02T10:00"))
+        handlers = EmulatedApi(api, self.store.view("api"), salt, now, validators[1])
         self.handlers = handlers
         self.operations = {
             name: Operation(tool, _bind(name), validators[0][name], propose.get(name))
@@ -368,6 +348,11 @@ class EmulatedWorld(World):
         self._owners: dict[str, Any] = dict.fromkeys(tools, handlers)
 
 
-def id_of(resource: Resource) -> str:
-    """Return the semantic type of a resource's ids."""
-    return f"{resource.shape} id"
+def id_of(resource: Resource, *, listed: bool) -> str:
+    """Return the semantic type of a resource's ids.
+
+    Args:
+        resource: The resource.
+        listed: Of an item that was there before: nobody looks up, changes or deletes what they just created.
+    """
+    return f"{resource.shape} {'listed id' if listed else 'id'}"

@@ -18,9 +18,26 @@ from planarena.tools.openapi import Conversion, RestOperation
 __all__ = ["Api", "Entity", "Resource", "Role", "Route", "analyse", "find_entity", "normal"]
 
 Role = Literal["create", "read", "update", "delete", "list", "search", "part", "act", "document", "call"]
+# An item has so many properties at most: the first ones of a description are those that matter.
+_MOST_PROPERTIES = 40
+_IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "statuses": "status"}
 _SEARCH = re.compile(r"^(search|find|query|lookup|filter)", re.IGNORECASE)
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
-_IDS = ("id", "uuid", "uid", "guid", "_id", "identifier", "key", "slug", "sid", "name", "code", "number")
+_IDS = (
+    "id",
+    "uuid",
+    "uid",
+    "guid",
+    "gid",
+    "_id",
+    "identifier",
+    "key",
+    "slug",
+    "sid",
+    "name",
+    "code",
+    "number",
+)
 
 
 class Resource(NamedTuple):
@@ -47,12 +64,14 @@ class Entity(NamedTuple):
         many: Whether it is an array of items.
         properties: The item's properties.
         id_field: The property that holds the id, or "".
+        required: Properties that every item has.
     """
 
     path: tuple[str, ...]
     many: bool
     properties: dict[str, Any]
     id_field: str
+    required: frozenset[str]
 
 
 class Route(NamedTuple):
@@ -82,11 +101,13 @@ class Api(NamedTuple):
         routes: By wire name.
         resources: By shape.
         id_types: The JSON type of the ids that responses show, by shape.
+        profiles: What is known of the items of a shape: property -> (its schema, the document that it stands in).
     """
 
     routes: dict[str, Route]
     resources: dict[str, Resource]
     id_types: dict[str, str]
+    profiles: dict[str, dict[str, tuple[Any, Any]]]
 
 
 @lru_cache(maxsize=16384)
@@ -118,6 +139,10 @@ def _is_parameter(segment: str) -> bool:
 
 def singular(word: str) -> str:
     """Return the singular of an English plural, roughly."""
+    if word.rsplit(" ", maxsplit=1)[-1] in _IRREGULAR:
+        return (
+            word.removesuffix(word.rsplit(" ", maxsplit=1)[-1]) + _IRREGULAR[word.rsplit(" ", maxsplit=1)[-1]]
+        )
     if re.search(r"(ss|us|is|news|series|status)$", word):
         return word
     if word.endswith("ies") and len(word) > 4:
@@ -148,7 +173,7 @@ def analyse(conversion: Conversion) -> Api:
         id_name = _id_name(items.get(f"{shape}/{{}}"))
         noun = _noun(shape)
         entity = None
-        if operation.tool.output_schema is not None and role != "delete":
+        if operation.tool.output_schema is not None:
             entity = find_entity(
                 operation.tool.output_schema,
                 role in {"list", "search"},
@@ -169,7 +194,30 @@ def analyse(conversion: Conversion) -> Api:
             and route.entity.id_field
         )
         resources[shape] = Resource(shape, _noun(shape), _id_name(segments), producers)
-    return Api(routes, resources, _id_types(routes))
+    return Api(routes, resources, _id_types(routes), _profiles(routes))
+
+
+def _profiles(routes: dict[str, Route]) -> dict[str, dict[str, tuple[Any, Any]]]:
+    """Join what all responses show and all requests write of an item; what reads show counts first."""
+    found: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for role in ("read", "list", "search", "update", "create"):
+        for route in routes.values():
+            if route.role != role or route.entity is None:
+                continue
+            profile = found.setdefault(route.shape, {})
+            known = {normal(name) for name in profile}
+            for name, schema in route.entity.properties.items():
+                if normal(name) not in known and len(profile) < _MOST_PROPERTIES:
+                    profile[name] = schema, route.operation.tool.output_schema
+    for route in routes.values():
+        if route.role not in {"create", "update"}:
+            continue
+        profile = found.setdefault(route.shape, {})
+        known = {normal(name) for name in profile}
+        for key, (place, name) in route.operation.placement.items():
+            if place in {"field", "form"} and normal(name) not in known and len(profile) < _MOST_PROPERTIES:
+                profile[name] = route.operation.tool.parameters[key], route.operation.tool.input_schema
+    return found
 
 
 def _id_types(routes: dict[str, Route]) -> dict[str, str]:
@@ -294,7 +342,11 @@ def find_entity(root: Any, many: bool, id_name: str, noun: str, fields: set[str]
             id_field = _id_field(reader, properties, id_name, noun)
             score = 2 * bool(id_field) + sum(normal(name) in fields for name in properties)
             if score and (best is None or (score, -len(path)) > best[:2]):
-                best = score, -len(path), Entity(path, many, properties, id_field)
+                best = (
+                    score,
+                    -len(path),
+                    Entity(path, many, properties, id_field, frozenset(item.get("required", ()))),
+                )
         if len(path) < 2:
             queue += [
                 ((*path, name), inner) for name, inner in list(merged.get("properties", {}).items())[:60]
@@ -325,11 +377,11 @@ def _plain(reader: Generator, schema: Any) -> dict[str, Any] | None:
 def _id_field(reader: Generator, properties: dict[str, Any], id_name: str, noun: str) -> str:
     wanted = [
         normal(id_name),
-        *_IDS[:5],
+        *_IDS[:7],
         normal(f"{noun}id"),
         normal(f"{noun}uuid"),
         normal(f"{noun}name"),
-        *_IDS[5:],
+        *_IDS[7:],
     ]
     names: dict[str, str] = {}
     for name in properties:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from random import Random
@@ -11,21 +11,19 @@ from typing import Any
 import msgspec
 
 from planarena.environments.contract import ToolError
-from planarena.environments.sources.generic_wording import (
-    reportable,
-)
-from planarena.environments.sources.instances import Generator, NoInstanceError, everyday_facts
+from planarena.environments.sources.instances import everyday_facts
 from planarena.environments.sources.openapi.arguments import ArgumentMaker
+from planarena.environments.sources.openapi.asking import is_credential, why_not
 from planarena.environments.sources.openapi.emulator import (
     EmulatedApi,
     EmulatedWorld,
     id_of,
     state_observable,
 )
-from planarena.environments.sources.openapi.resources import Api, Route, analyse, normal
+from planarena.environments.sources.openapi.resources import Api, analyse, normal
 from planarena.environments.sources.openapi.schemas import Results, compile_arguments
 from planarena.environments.sources.openapi.seeding import seed_tables
-from planarena.environments.sources.openapi.wording import word_tool
+from planarena.environments.sources.openapi.wording import Told, noun_of, told_of, word_tool
 from planarena.environments.sources.source import Opened
 from planarena.environments.state import Record
 from planarena.environments.wording import Offer, ToolWording, parse_pointer
@@ -37,6 +35,10 @@ from planarena.tools.tool import Tool
 __all__ = ["Family", "families", "openapi_tools"]
 
 _MOST_TOOLS = 40
+# So many of the things that a list shows can be meant in a request.
+_MOST_OFFERED = 3
+# What is asked for to hear something.
+_TELLS = {"read", "list", "search", "part", "document"}
 _WORLD = "api world"
 
 
@@ -123,11 +125,16 @@ class Family:
     def _annotated(self, name: str) -> Tool:
         route = self.api.routes[name]
         tool = route.operation.tool
-        properties = dict(tool.parameters)
-        repairs: list[str] = []
+        secret = {
+            key for key in tool.parameters if is_credential(*route.operation.placement.get(key, ("", key)))
+        }
+        properties = {key: schema for key, schema in tool.parameters.items() if key not in secret}
+        # No user says them and no model should see them: whoever calls the real service adds them.
+        repairs: list[str] = [f"{key}: left out, the client sends it" for key in sorted(secret)]
         for argument, shape in route.steps:
             if shape and isinstance(properties.get(argument), dict):
-                words = {"x-semantic": id_of(self.api.resources[shape])}
+                own = (argument, shape) == route.steps[-1] and route.role in {"read", "update", "delete"}
+                words = {"x-semantic": id_of(self.api.resources[shape], listed=own)}
                 if self._is_hidden(shape):
                     words["x-hidden"] = True  # type: ignore[assignment]
                 properties[argument] = {
@@ -135,6 +142,8 @@ class Family:
                     **words,
                 }
         schema = {**tool.input_schema, "properties": properties}
+        if secret and "required" in schema:
+            schema["required"] = [key for key in schema["required"] if key not in secret]
         return msgspec.structs.replace(
             tool,
             input_schema=schema,
@@ -198,10 +207,11 @@ class Family:
         Raises:
             ToolError: `not_emulated` where the schemas of its ids allow none.
         """
-        tables, plain = seed_tables(self.api, self.shapes, salt)
+        facts = everyday_facts(salt)
+        tables, plain = seed_tables(self.api, self.shapes, salt, facts["now"])
         # The salt decides what the service makes up, so it is part of the state that is stored.
         tables[_WORLD] = {"salt": {"salt": salt}}
-        return self.restore(tables, {**everyday_facts(salt), **plain})
+        return self.restore(tables, {**facts, **plain})
 
     def open(self, salt: str) -> Opened:
         """Return a new world, a pure function of the salt."""
@@ -218,51 +228,78 @@ class Family:
         return EmulatedWorld(self.api, self.tools, proposers, tables, dict(facts), salt, self._validators)
 
     @cached_property
-    def usable(self) -> dict[str, tuple[str, ...]]:
-        """The tools that work in a sample world -> what answers report of their results."""
+    def _examined(self) -> tuple[dict[str, Told], dict[str, str]]:
+        """What answers tell of the results of the tools that people ask for, and why the others are left out."""
         try:
             world = self.world("sample")
         except ToolError:
-            return {}
-        found: dict[str, tuple[str, ...]] = {}
+            return {}, dict.fromkeys(self._names, "its ids cannot be made")
+        found: dict[str, Told] = {}
+        left: dict[str, str] = {}
         for name in self._names:
-            route = self.api.routes[name]
-            mark = world.mark()
-            for proposed in self._maker.make(name, world.handlers, Random(0), hidden=True):
-                try:
-                    outcome = world.call(name, proposed)
-                    canonical_bytes(outcome.result)
-                except CanonicalError:
-                    break
-                if outcome.status == "ok":
-                    pointers = self._reported(route, outcome.result)
-                    if pointers or route.role in {"create", "update", "delete", "act", "call"}:
-                        found[name] = pointers
-                    break
-            world.rollback(mark)
-        return found
+            route, tool = self.api.routes[name], self.tools[name]
+            observable = state_observable(self.api, route.shape, route.role)
+            reason = why_not(self.api, route, tool, noun_of(self.api, route), observable)
+            told = None if reason else self._try(name, world)
+            if told is None:
+                left[name] = reason or "no call of it works in a sample world"
+            elif route.role in _TELLS and not told.outputs:
+                left[name] = "its results tell nothing that people ask for"
+            else:
+                found[name] = told
+        return self._reachable(found, left)
 
-    @staticmethod
-    def _reported(route: Route, result: Any) -> tuple[str, ...]:
-        if route.operation.tool.output_schema is None or route.role == "delete":
-            return ()
-        if route.entity is None:
-            return reportable(result)
-        within: tuple[str | int, ...] = (*route.entity.path, 0) if route.entity.many else route.entity.path
-        schema = route.operation.tool.output_schema
+    def _try(self, name: str, world: EmulatedWorld) -> Told | None:
+        mark = world.mark()
+        told = None
+        for proposed in self._maker.make(name, world.handlers, Random(0), hidden=True):
+            try:
+                outcome = world.call(name, proposed)
+                canonical_bytes(outcome.result)
+            except CanonicalError:
+                break
+            if outcome.status == "ok":
+                told = told_of(self.api, self.api.routes[name], outcome.result)
+                break
+        world.rollback(mark)
+        return told
 
-        def lasting(path: Sequence[str | int]) -> bool:
-            return is_promised(schema, path, len(within) + 1)
+    def _reachable(
+        self, found: dict[str, Told], left: dict[str, str]
+    ) -> tuple[dict[str, Told], dict[str, str]]:
+        """Leave out what is called with an id that none of the others shows."""
+        while True:
+            shown = {entry.semantic for name, told in found.items() for entry in self._offered(name, told)}
+            lost = [
+                name
+                for name in found
+                if any(
+                    isinstance(schema, dict) and schema.get("x-hidden") and schema["x-semantic"] not in shown
+                    for schema in self.tools[name].parameters.values()
+                )
+            ]
+            if not lost:
+                return found, left
+            for name in lost:
+                del found[name]
+                left[name] = "nothing that people ask for shows the id that it needs"
 
-        return reportable(result, [route.entity.id_field], within, lasting)
+    @property
+    def usable(self) -> dict[str, tuple[str, ...]]:
+        """The tools that work in a sample world and that people ask for -> what answers report of their results."""
+        return {name: told.outputs for name, told in self._examined[0].items()}
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The tools that nobody would ask for, or that cannot be emulated -> why."""
+        return dict(self._examined[1])
 
     @cached_property
     def operations(self) -> dict[str, Operation]:
         """The usable operations by wire name."""
-        try:
-            world = self.world("sample")
-        except ToolError:
+        if not self.usable:
             return {}
+        world = self.world("sample")
         return {name: world.operations[name] for name in self._names if name in self.usable}
 
     # -- atoms -------------------------------------------------------------------------------------
@@ -282,43 +319,41 @@ class Family:
     @cached_property
     def offers(self) -> dict[str, tuple[Offer, ...]]:
         """What the results of the usable tools offer for binding."""
-        found: dict[str, tuple[Offer, ...]] = {}
-        for name in self.usable:
-            route = self.api.routes[name]
-            resource = self.api.resources.get(route.shape)
-            if resource is None or name not in resource.producers or route.entity is None:
-                found[name] = ()
-                continue
-            words = [*route.entity.path, *([0] if route.entity.many else []), route.entity.id_field]
+        return {name: self._offered(name, told) for name, told in self._examined[0].items()}
+
+    def _offered(self, name: str, told: Told) -> tuple[Offer, ...]:
+        """The ids of what a call creates, or of the named things that it lists."""
+        route = self.api.routes[name]
+        resource = self.api.resources.get(route.shape)
+        if resource is None or name not in resource.producers or route.entity is None:
+            return ()
+        places: list[list[str | int]] = [[]]
+        if route.entity.many:
+            places = [[place] for place in range(_MOST_OFFERED if route.role == "list" else len(told.names))]
+        hidden = self._is_hidden(route.shape)
+        found = []
+        for place in places:
+            words = [*route.entity.path, *place, route.entity.id_field]
             pointer = "".join(f"/{str(word).replace('~', '~0').replace('/', '~1')}" for word in words)
-            hidden = self._is_hidden(route.shape)
-            found[name] = (Offer(pointer, parse_pointer(pointer), id_of(resource), hidden),)
-        return found
+            kinds = (False, True) if route.entity.many else (False,)
+            for listed in kinds:
+                semantic = id_of(resource, listed=listed)
+                found.append(Offer(pointer, parse_pointer(pointer), semantic, hidden))
+        return tuple(found)
 
     @cached_property
     def wording(self) -> dict[str, ToolWording]:
         """The words of the usable tools."""
         return {
-            name: word_tool(self.api, self.api.routes[name], self.tools[name], outputs, self.offers[name])
-            for name, outputs in self.usable.items()
+            name: word_tool(
+                self.api,
+                self.api.routes[name],
+                self.tools[name],
+                told,
+                [one.pointer for one in self.offers[name]],
+            )
+            for name, told in self._examined[0].items()
         }
-
-
-def is_promised(schema: Any, path: Sequence[str | int], known: int) -> bool:
-    """Say whether a schema requires what stands at a path, of which so many words are known to be there."""
-    generator, node = Generator(schema, Random(0)), schema
-    try:
-        for place, word in enumerate(path):
-            node = generator.merged(node) if isinstance(node, dict) else {}
-            if isinstance(word, int):
-                node = node.get("items", {})
-                continue
-            if place >= known and word not in node.get("required", ()):
-                return False
-            node = node.get("properties", {}).get(word, {})
-    except (NoInstanceError, RecursionError):
-        return False
-    return True
 
 
 def family_tools(conversion: Conversion) -> list[Tool]:

@@ -1,116 +1,530 @@
-"""The words of an API's tools, from what its paths say of them."""
+"""The words of an API's tools: how people ask for them, what an answer tells, how their items are referred to."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from planarena.environments.sources.generic_wording import Phrase, tool_wording, words_of
-from planarena.environments.sources.openapi.resources import Api, Route
-from planarena.environments.wording import Offer, Reference, ToolWording
+from planarena.environments.sources.field_kinds import OPAQUE, kind_of_number, kind_of_text
+from planarena.environments.sources.openapi.asking import (
+    HANDLES,
+    Style,
+    handle_of,
+    is_label,
+    label_of,
+    plural,
+    styles_of,
+)
+from planarena.environments.sources.openapi.deeds import DEEDS
+from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
+from planarena.environments.sources.vocabulary import has_titles
+from planarena.environments.wording import Omission, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
-__all__ = ["word_tool"]
+__all__ = ["Told", "main_fields", "noun_of", "told_of", "word_tool"]
 
 _ON_ITEM = {"read", "update", "delete", "part", "act"}
-_OWN = {"field", "form"}
+# What people want to know of something, the more telling first.
+_TELLING = (
+    "status", "choice", "price", "rating", "date", "city", "country", "person", "company", "email", "phone", "genre",
+    "subject", "priority", "temperature", "weather", "count", "year", "minutes", "percent", "job_title", "department",
+    "colour", "language", "currency", "message", "description", "bio", "region", "age", "username", "street", "reason",
+)  # fmt: skip
+# Parts and documents that tell single facts of what they are called after.
+_PLACES = {
+    "balance",
+    "weather",
+    "forecast",
+    "price",
+    "quote",
+    "location",
+    "address",
+    "rating",
+    "score",
+    "schedule",
+    "availability",
+    "stock",
+    "rate",
+    "usage",
+    "quota",
+}
+_QUOTED = {"subject", "message", "description", "bio", "reason", "title", "file"}
+_MOST_TOLD = 2
 
 
-def word_tool(
-    api: Api, route: Route, tool: Tool, outputs: Sequence[str], offers: Sequence[Offer]
-) -> ToolWording:
+class Told(NamedTuple):
+    """What an answer tells of a result.
+
+    Attributes:
+        names: Pointers to the names of the first two things listed, or of the first one found.
+        facts: Pointers to single values, with their labels and whether they are text to be quoted.
+    """
+
+    names: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str, bool], ...] = ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """All pointers."""
+        return (*self.names, *(pointer for pointer, _, _ in self.facts))
+
+
+def noun_of(api: Api, route: Route) -> str:
+    """Return what an operation is about: the resource's items, or for parts and documents what the path ends in."""
+    resource = api.resources.get(route.shape)
+    if route.role in {"part", "document", "call"} or resource is None:
+        return words_of(route.verb)
+    return resource.noun
+
+
+# -- what is told ----------------------------------------------------------------------------------
+
+
+def told_of(api: Api, route: Route, result: Any) -> Told:
+    """Choose what an answer tells of a result.
+
+    Args:
+        api: The API.
+        route: The operation's.
+        result: A sample.
+    """
+    noun = noun_of(api, route)
+    if route.role in {"list", "search"}:
+        handle = handle_of(api, route.shape)
+        entity = route.entity
+        if entity is None or not entity.many or handle not in entity.properties:
+            return Told()
+        names = tuple(
+            _pointer((*entity.path, place, handle)) for place in range(2 if route.role == "list" else 1)
+        )
+        return Told(tuple(name for name in names if isinstance(_at(result, parse_pointer(name)), str)))
+    if route.role in {"part", "document"}:
+        path, listed = _listing(result)
+        names = _names(listed, noun) if listed is not None else ""
+        if names and has_titles(noun):
+            return Told(tuple(_pointer((*path, place, names)) for place in range(2)))
+    if route.role in {"part", "document"} and noun.rsplit(" ", maxsplit=1)[-1] not in _PLACES:
+        needed = [
+            key
+            for key in styles_of(route, route.operation.tool, noun)
+            if key in route.operation.tool.required
+        ]
+        if route.role == "part" or not needed:
+            return Told()
+    base = route.entity.path if route.entity is not None and not route.entity.many else ()
+    start = _at(result, base)
+    if not isinstance(start, dict):
+        start, base = result, ()
+    avoid = {normal(handle_of(api, route.shape)), normal(route.entity.id_field if route.entity else "")}
+    if route.role == "document":
+        avoid = set()
+    lasting = None if route.role in {"part", "document"} else main_fields(api, route.shape)
+    facts = _facts(start, base, noun, avoid, lasting)
+    if route.role == "create":
+        # What was just said is no news, and of a new thing little else is.
+        sent = {normal(name) for _, name in route.operation.placement.values()}
+        facts = tuple(fact for fact in facts if normal(fact[0].rsplit("/", maxsplit=1)[-1]) not in sent)
+        facts = tuple(fact for fact in facts if not fact[1].startswith("number of"))
+    return Told((), facts)
+
+
+def main_fields(api: Api, shape: str) -> frozenset[str] | None:
+    """Return the normal names of the fields that everybody fills in who creates an item; None where nobody creates one."""
+    route = next((one for one in api.routes.values() if one.shape == shape and one.role == "create"), None)
+    if route is None:
+        return None
+    styles = styles_of(route, route.operation.tool, noun_of(api, route))
+    handle = normal(handle_of(api, shape))
+    required, optional = set(), []
+    for key, style in styles.items():
+        name = normal(route.operation.placement[key][1])
+        if key in route.operation.tool.required or name == handle:
+            required.add(name)
+        elif style.kind in _TELLING:
+            optional.append((_TELLING.index(style.kind), name))
+    return frozenset((*required, *(name for _, name in sorted(optional)[:1])))
+
+
+def _facts(
+    start: Any, base: Sequence[str | int], noun: str, avoid: set[str], lasting: frozenset[str] | None
+) -> tuple[tuple[str, str, bool], ...]:
+    found: list[tuple[int, int, str, str, bool]] = []
+    if not isinstance(start, dict):
+        return ()
+    for place, (name, value) in enumerate(start.items()):
+        kind = _kind(name, value)
+        label = label_of(name, noun)
+        if lasting is not None and normal(name) not in lasting and kind not in {"status", "count"}:
+            continue  # an item that was just created has no such value
+        if normal(name) in avoid or kind not in _TELLING or not is_label(label):
+            continue
+        found.append((_TELLING.index(kind), place, _pointer((*base, name)), label, kind in _QUOTED))
+    chosen = sorted(found)[:_MOST_TOLD]
+    return tuple((pointer, label, quoted) for _, _, pointer, label, quoted in chosen)
+
+
+def _kind(name: str, value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return ""
+    if isinstance(value, int | float):
+        return kind_of_number(name)
+    if not isinstance(value, str) or not 0 < len(value) <= 90 or re.search(r"[{}\[\]<>\n\"]", value):
+        return ""
+    kind = kind_of_text("", name)
+    if kind in {"date", "date-time"}:
+        return "date" if re.fullmatch(r"\d{4}-\d\d-\d\d", value) else ""
+    if kind in OPAQUE or kind == "title":
+        return ""
+    return kind
+
+
+def _listing(value: Any, path: tuple[str | int, ...] = ()) -> tuple[tuple[str | int, ...], list[Any] | None]:
+    """Find the list of things in a result: it, or one in an envelope."""
+    if isinstance(value, list):
+        return path, value
+    if isinstance(value, dict) and len(path) < 2:
+        for name, inner in value.items():
+            if (
+                isinstance(inner, list)
+                and len(inner) > 1
+                and isinstance(inner[0], dict)
+                and (not path or len(value) < 8)
+            ):
+                return (*path, name), inner
+    return path, None
+
+
+def _names(listed: list[Any], noun: str) -> str:
+    """Return the property that names each of two listed things, or ""."""
+    if len(listed) < 2 or not all(isinstance(one, dict) for one in listed[:2]):
+        return ""
+    for name, value in listed[0].items():
+        other = listed[1].get(name)
+        if (
+            isinstance(value, str)
+            and isinstance(other, str)
+            and value != other
+            and normal(name) in {*HANDLES, f"{normal(singular(noun))}name", f"{normal(singular(noun))}title"}
+        ):
+            return str(name)
+    return ""
+
+
+def _at(value: Any, path: Sequence[str | int]) -> Any:
+    for word in path:
+        try:
+            value = value[word]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _pointer(words: Sequence[str | int]) -> str:
+    return "".join(f"/{str(word).replace('~', '~0').replace('/', '~1')}" for word in words)
+
+
+# -- words -----------------------------------------------------------------------------------------
+
+
+def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]) -> ToolWording:
     """Make the words of a tool.
 
     Args:
         api: The API.
         route: The operation's.
         tool: With the semantic types of its ids.
-        outputs: What answers report of its results.
-        offers: What its results offer for binding.
+        told: What answers tell of its results.
+        ids: Pointers to the ids in its results that others are called with.
     """
-    resource = api.resources.get(route.shape)
-    noun = resource.noun if resource is not None else _noun_of(route)
-    phrase = _phrase(api, route, noun, tool)
-    paths = {argument for argument, _ in route.steps}
-    others = {key: key in tool.required for key in tool.parameters if key not in paths}
-    labels = {key: _label(key, *route.operation.placement[key]) for key in others}
-    refer = {}
-    for offer in offers:
-        if route.entity is not None and route.entity.many:
-            refer[offer.pointer] = Reference(("the first one found",), (f"the first {noun} on the list",))
-        else:
-            # What it is made of tells it from others; who asks for it does not.
-            own = [key for key, must in others.items() if must and route.operation.placement[key][0] in _OWN]
-            full = f"the {noun} with {labels[own[0]]} {{{own[0]}}}" if own else f"the new {noun}"
-            refer[offer.pointer] = Reference((f"that {noun}", f"the new {noun}"), (full,))
-    return tool_wording(phrase, others, outputs, refer, labels)
-
-
-def _label(key: str, place: str, name: str) -> str:
-    """Return what an argument is called: a whole body has no name, and the `X-` of a header is none."""
-    words = words_of(name) or words_of(key) or "value"
-    if place == "body":
-        return "details"
-    return words.removeprefix("x ") if place == "header" else words
-
-
-def _phrase(api: Api, route: Route, noun: str, tool: Tool) -> Phrase:
+    noun = noun_of(api, route)
+    styles = styles_of(route, tool, noun)
     references = [_refer(api, argument, shape, tool) for argument, shape in route.steps]
-    own = references.pop() if route.role in _ON_ITEM and references else f"the {noun}"
+    own = references.pop() if route.role in _ON_ITEM and references else ""
     where = "".join(f" of {reference}" for reference in reversed(references))
-    verb = words_of(route.verb)
-    article = "an" if noun[:1] in "aeiou" else "a"
-    many = noun if noun.endswith("s") else f"{noun}s"
-    told = f"the {noun}"
+    required = [key for key in styles if key in tool.required]
+    optional = [key for key in styles if key not in tool.required]
+    words = _WORDERS[route.role](_Case(api, route, noun, styles, required, optional, own, where, told))
+    missing = {
+        key: Omission(
+            tuple(ask for ask, needs in words.without.items() if key not in needs), styles[key].label
+        )
+        for key in required
+        if any(key not in needs for needs in words.without.values())
+    }
+    values = {key: dict(style.words) for key, style in styles.items() if style.words}
+    return ToolWording(
+        ask=words.ask,
+        plan=words.plan or words.ask,
+        outputs=told.outputs,
+        report=words.report,
+        refer={pointer: _reference(api, route, noun, styles, pointer) for pointer in ids},
+        values=values,
+        missing=missing,
+    )
+
+
+class _Case(NamedTuple):
+    api: Api
+    route: Route
+    noun: str
+    styles: Mapping[str, Style]
+    required: list[str]
+    optional: list[str]
+    own: str
+    where: str
+    told: Told
+
+
+class _Words(NamedTuple):
+    ask: tuple[str, ...]
+    report: tuple[str, ...]
+    plan: tuple[str, ...] = ()
+    without: Mapping[str, tuple[str, ...]] = MappingProxyType(
+        {}
+    )  # asks that leave arguments out -> those that they name
+
+
+def _reference(api: Api, route: Route, noun: str, styles: Mapping[str, Style], pointer: str) -> Reference:
+    handle = handle_of(api, route.shape)
     if route.role == "create":
-        return Phrase(
-            (f"create {article} {noun}{_for(where)}", f"add a new {noun}{_for(where)}"),
-            f"the new {noun} is there",
-            told,
+        named = next(
+            (key for key in styles if normal(route.operation.placement[key][1]) == normal(handle)), ""
         )
-    if route.role in {"list", "search"}:
-        return Phrase(
-            (f"list the {many}{where}", f"show me the {many}{where}"), "", f"the first {noun} on the list"
-        )
-    if route.role == "read":
-        return Phrase((f"look up {own}{where}", f"show me {own}{where}"), "", told)
-    if route.role == "update":
-        return Phrase((f"update {own}{where}", f"change {own}{where}"), f"the {noun} is updated", told)
-    if route.role == "delete":
-        return Phrase((f"delete {own}{where}", f"remove {own}{where}"), f"the {noun} is deleted", told)
-    if route.role == "part":
-        return Phrase(
-            (f"get the {verb} of {own}{where}", f"show me the {verb} of {own}{where}"), "", f"the {verb}"
-        )
-    if route.role == "act":
-        before = {"put": "set", "delete": "clear", "patch": "change"}.get(route.operation.method, "do")
-        return Phrase((f"{before} the {verb} of {own}{where}",), f"the {verb} of the {noun} is done", told)
-    deed = _deed(route)
-    if route.role == "document":
-        return Phrase((f"get the {noun}{where} ({deed})",), "", told)
-    return Phrase((f"carry out this: {deed}{where}",), f"done: {deed}", "the outcome")
-
-
-def _deed(route: Route) -> str:
-    """Return what an operation does: its name, or a short summary where the name is only its path."""
-    tool = route.operation.tool
-    words = words_of(tool.name)
-    summary = re.split(r"(?<=[a-z)])[.\n]", tool.description.strip(), maxsplit=1)[0].strip(" .")
-    if words.startswith(f"{route.operation.method} ") and re.fullmatch(r"[A-Za-z][\w ,'-]{7,59}", summary):
-        return summary[0].lower() + summary[1:] if summary[1:2].islower() else summary
-    return words
+        if named:
+            return Reference(
+                (f"that {noun}", f"the new {noun}"),
+                (f'the {noun} "{{{named}}}"', f'the new {noun} "{{{named}}}"'),
+            )
+        return Reference((f"that {noun}", f"the new {noun}"), (f"the new {noun}",))
+    at = pointer[: pointer.rindex("/")] + _pointer((handle,))
+    return Reference((f'the {noun} "{{{at}}}"', f'"{{{at}}}"'), (f'the {noun} "{{{at}}}"',))
 
 
 def _refer(api: Api, argument: str, shape: str, tool: Tool) -> str:
     if tool.parameters[argument].get("x-hidden"):
         return f"{{{argument}}}"
-    noun = api.resources[shape].noun if shape else words_of(argument)
-    return f"the {noun} {{{argument}}}"
+    if shape:
+        return f'the {api.resources[shape].noun} "{{{argument}}}"'
+    return f"{{{argument}}}"
 
 
-def _noun_of(route: Route) -> str:
-    return words_of(route.verb) or "overview"
+def _value(style: Style, key: str) -> str:
+    return f'"{{{key}}}"' if style.free else f"{{{key}}}"
 
 
-def _for(where: str) -> str:
-    return where.replace(" of ", " for ", 1)
+def _tail(case: _Case, required: Sequence[str], optional: Sequence[str], link: str = "with the") -> str:
+    """Name arguments after a phrase: "with the price 12 and the city Oslo"."""
+    parts = [f"{case.styles[key].label} {_value(case.styles[key], key)}" for key in required]
+    text = f" {link} {' and the '.join(parts)}" if parts else ""
+    joint = " and the " if parts else f" {link} "
+    for key in optional:
+        style = case.styles[key]
+        text += f"[{joint}{style.label} {_value(style, key)}]"
+    return text
+
+
+def _an(noun: str) -> str:
+    return f"an {noun}" if noun[:1] in "aeiou" and not noun.startswith(("use", "uni", "eu")) else f"a {noun}"
+
+
+def _create(case: _Case) -> _Words:
+    handle = normal(handle_of(case.api, case.route.shape))
+    named = next((key for key in case.styles if normal(case.route.operation.placement[key][1]) == handle), "")
+    called = (
+        f' called "{{{named}}}"'
+        if named and case.styles[named].kind == "title"
+        else f' "{{{named}}}"'
+        if named
+        else ""
+    )
+    rest = [key for key in case.required if key != named]
+    more = [key for key in case.optional if key != named]
+    where = case.where.replace(" of ", " for ", 1)
+    tail = _tail(case, rest, more)
+    ask = tuple(
+        f"{verb}{called}{where}{tail}"
+        for verb in (f"create {_an(case.noun)}", f"add a new {case.noun}", f"set up {_an(case.noun)}")
+    )
+    thing = f'the {case.noun} "{{{named}}}"' if named else f"the new {case.noun}"
+    facts = _facts_clause(case)
+    report = [f"{thing} is created{facts}", f"{thing} is there now{facts}", f"I have added {thing}{facts}"]
+    without = (
+        {f"create {_an(case.noun)}{where}{_tail(case, rest, more)}": tuple(rest)}
+        if named in case.required
+        else {}
+    )
+    return _Words(ask, tuple(report), without=without)
+
+
+def _facts_clause(case: _Case) -> str:
+    if not case.told.facts:
+        return ""
+    return ", and " + " and ".join(
+        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+    )
+
+
+def _is(label: str) -> str:
+    return (
+        "are"
+        if re.search(r"[^su]s$", label)
+        and not label.endswith(("address", "status", "is"))
+        and not label.startswith("number")
+        else "is"
+    )
+
+
+def _shown(pointer: str, quoted: bool) -> str:
+    return f'"{{{pointer}}}"' if quoted else f"{{{pointer}}}"
+
+
+def _list(case: _Case) -> _Words:
+    many = plural(case.noun)
+    tail = _tail(case, case.required, case.optional)
+    if len(case.told.names) < 2:
+        first, second = case.told.names[0], ""
+        ask = (
+            f"tell me which {case.noun} comes first{case.where}{tail}",
+            f"find the first {case.noun}{case.where}{tail}",
+        )
+        return _Words(ask, (f'the first {case.noun}{case.where} is "{{{first}}}"',))
+    first, second = case.told.names
+    ask = (
+        f"tell me the first two {many}{case.where}{tail}", f"show me the first two {many}{case.where}{tail}",
+        f"look up the first two {many}{case.where}{tail}", f"find out which two {many}{case.where} come first{tail}",
+    )  # fmt: skip
+    report = (
+        f'the first two {many}{case.where} are "{{{first}}}" and "{{{second}}}"',
+        f'"{{{first}}}" and "{{{second}}}" are the first two {many}{case.where}',
+        f'I found the {many} "{{{first}}}" and "{{{second}}}"{case.where and f" at the top of the list{case.where}"}',
+    )
+    return _Words(ask, report)
+
+
+def _search(case: _Case) -> _Words:
+    many = plural(case.noun)
+    words = next(key for key, style in case.styles.items() if style.kind == "query")
+    rest = [key for key in case.required if key != words]
+    more = [key for key in case.optional if key != words]
+    tail = _tail(case, rest, more)
+    ask = tuple(
+        f"{text}{case.where}{tail}"
+        for text in (
+            f'search the {many} for "{{{words}}}"',
+            f'find the first {case.noun} that mentions "{{{words}}}"',
+            f'look for "{{{words}}}" among the {many}',
+        )
+    )
+    found = case.told.names[0]
+    return _Words(
+        ask,
+        (
+            f'the first match for "{{{words}}}" is the {case.noun} "{{{found}}}"',
+            f'for "{{{words}}}" I found the {case.noun} "{{{found}}}"',
+        ),
+    )
+
+
+def _read(case: _Case) -> _Words:
+    labels = " and the ".join(label for _, label, _ in case.told.facts)
+    is_are = "are" if len(case.told.facts) > 1 else _is(case.told.facts[0][1])
+    tail = _tail(case, case.required, case.optional)
+    thing = case.own + case.where
+    ask = (
+        f"tell me the {labels} of {thing}{tail}", f"look up the {labels} of {thing}{tail}",
+        f"check the {labels} of {thing}{tail}", f"find out what the {labels} of {thing} {is_are}{tail}",
+    )  # fmt: skip
+    values = " and ".join(
+        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+    )
+    first = case.told.facts[0]
+    report = (
+        f"for {thing}, {values}",
+        f"the {first[1]} of {thing} {_is(first[1])} {_shown(first[0], first[2])}"
+        + "".join(
+            f", and the {label} {_is(label)} {_shown(pointer, quoted)}"
+            for pointer, label, quoted in case.told.facts[1:]
+        ),
+    )
+    return _Words(ask, report)
+
+
+def _update(case: _Case) -> _Words:
+    thing = case.own + case.where
+    if case.required:
+        tail = _tail(case, case.required, case.optional, "so that it has the")
+        said = _tail(case, case.required, case.optional)
+        return _Words(
+            (f"update {thing}{tail}", f"change {thing}{tail}"),
+            (f"{thing} is updated{said}", f"I have updated {thing}{said}"),
+        )
+
+    def each(text: str) -> str:
+        return "".join(
+            text.format(label=style.label, value=_value(style, key)) for key, style in case.styles.items()
+        )
+
+    ask = tuple(
+        each(
+            f"[{verb} the {{label}} of {thing} to {{value}}]".replace(
+                thing, thing.replace("{", "{{").replace("}", "}}")
+            )
+        )
+        for verb in ("change", "set")
+    )
+    report = (
+        f"I have updated {thing}{each('[, so the {label} is now {value}]')}",
+        f"{thing} is updated{each('[, and the {label} is now {value}]')}",
+    )
+    return _Words(ask, report, plan=(f"update {thing}{each('[ so that the {label} is {value}]')}",))
+
+
+def _delete(case: _Case) -> _Words:
+    thing = case.own + case.where
+    return _Words(
+        (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
+        (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
+    )
+
+
+def _act(case: _Case) -> _Words:
+    deed = DEEDS[words_of(case.route.verb)]
+    thing, tail = case.own + case.where, _tail(case, case.required, case.optional)
+    return _Words(
+        (f"{deed.ask} {thing}{tail}", f"{deed.ask} {thing} for me{tail}"),
+        (
+            f"{thing} is {deed.done} now",
+            f"{thing} has been {deed.done}"
+            if deed.done not in {"open", "active"}
+            else f"{thing} is {deed.done} again",
+        ),
+    )
+
+
+def _part(case: _Case) -> _Words:
+    thing = f" of {case.own}{case.where}" if case.own else case.where
+    tail = _tail(case, case.required, case.optional, "for the")
+    if case.told.names:
+        first, second = case.told.names
+        many = plural(case.noun)
+        ask = (f"tell me the first two {many}{thing}{tail}", f"show me the first two {many}{thing}{tail}")
+        return _Words(ask, (f'the first two {many}{thing} are "{{{first}}}" and "{{{second}}}"',))
+    labels = " and the ".join(label for _, label, _ in case.told.facts)
+    values = " and ".join(
+        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+    )
+    ask = (
+        f"look up the {case.noun}{thing}{tail} and tell me the {labels}",
+        f"tell me the {labels} in the {case.noun}{thing}{tail}",
+    )
+    return _Words(
+        ask, (f"according to the {case.noun}{thing}, {values}", f"in the {case.noun}{thing}, {values}")
+    )
+
+
+_WORDERS: dict[str, Any] = {
+    "create": _create, "list": _list, "search": _search, "read": _read, "update": _update, "delete": _delete, "act": _act,
+    "part": _part, "document": _part,
+}  # fmt: skip

@@ -1,0 +1,125 @@
+"""items.html: every item of one evaluation, or of two side by side, with filters, in one file that fetches nothing.
+
+The list stands in one block that is read when the page opens; an item's content is read when it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["MOST_ITEMS", "render_items"]
+
+MOST_ITEMS = 5_000
+_PROMPT, _OUTPUT = 6_000, 12_000
+
+
+def render_items(names: Sequence[str], rows: Sequence[Sequence[dict[str, Any]]]) -> str:
+    """Return the page.
+
+    Args:
+        names: Of one or two evaluations.
+        rows: The rows of their items.jsonl; of two, those that either has.
+    """
+    joined: dict[tuple[str, str, int], list[dict[str, Any] | None]] = {}
+    for side, listed in enumerate(rows):
+        for row in listed:
+            key = (str(row["suite"]), str(row["id"]), int(row["sample"]))
+            joined.setdefault(key, [None] * len(rows))[side] = row
+    total = len(joined)
+    chosen = _spread(list(joined.items()), MOST_ITEMS)
+    index = [_entry(key, sides) for key, sides in chosen]
+    details = [_safe([_side(row) for row in sides] + [_shared(sides)]) for _, sides in chosen]
+    style = files("planarena.eval").joinpath("items.css").read_text(encoding="utf-8")
+    script = files("planarena.eval").joinpath("items.js").read_text(encoding="utf-8")
+    told = (
+        f"{len(chosen)} of {total} items; all are in items.jsonl" if len(chosen) < total else f"{total} items"
+    )
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
+    return "".join(
+        (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            f"<title>Items of {escape(' and '.join(names))}</title><style>{style}</style></head><body>",
+            f'<header><h1>{escape(" beside ".join(names))}</h1><p id="told">{escape(told)}</p>',
+            '<div id="filters"></div></header><main><section id="list" aria-label="Items"></section>',
+            '<section id="detail" aria-label="Item" tabindex="-1"><p class="quiet">Choose an item.</p></section></main>',
+            f'<script type="text/plain" id="names">{_safe(list(names))}</script>',
+            f'<script type="text/plain" id="index">{_safe(index)}</script>',
+            '<script type="text/plain" id="details">' + "\n".join(details) + "</script>",
+            f"<script>{script}</script></body></html>\n",
+        )
+    )
+
+
+def _spread(items: list[Any], most: int) -> list[Any]:
+    """Evenly chosen items where there are too many for a page."""
+    if len(items) <= most:
+        return items
+    return [items[place * len(items) // most] for place in range(most)]
+
+
+def _entry(key: tuple[str, str, int], sides: Sequence[dict[str, Any] | None]) -> list[Any]:
+    first = next(row for row in sides if row is not None)
+    verdicts = [None if row is None else [int(bool(row["correct"])), str(row["reason"])] for row in sides]
+    return [key[0], key[1], key[2], str(first["category"]), verdicts]
+
+
+def _side(row: dict[str, Any] | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    found = {
+        key: row.get(key)
+        for key in (
+            "correct",
+            "reason",
+            "detail",
+            "answer",
+            "calls",
+            "written",
+            "unread",
+            "tokens",
+            "seconds",
+        )
+    }
+    found["output"] = _text(row.get("output"), _OUTPUT)
+    found["thought"] = str(row.get("thought") or "")[:_OUTPUT]
+    return found
+
+
+def _shared(sides: Sequence[dict[str, Any] | None]) -> dict[str, Any]:
+    first = next(row for row in sides if row is not None)
+    prompt = [
+        [str(message.get("role", "")), _text(message.get("content"), _PROMPT)]
+        for message in first.get("prompt") or ()
+        if isinstance(message, dict)
+    ]
+    tools = [_text(tool, 2_000) for tool in (first.get("tools") or ())[:60]]
+    return {"prompt": prompt, "tools": tools, "gold": _text(first.get("gold"), _PROMPT)}
+
+
+def _text(value: Any, most: int) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+    return text if len(text) <= most else f"{text[:most]} ... ({len(text) - most} more characters)"
+
+
+def _safe(value: Any) -> str:
+    """JSON on one line that ends no element and holds no half of a surrogate pair."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = text.encode("utf-8", "replace").decode()
+    return (
+        text.replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+        .replace("\x7f", "\\u007f")
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,352 @@
+"""What an emulated API answers: items as they are in the world, the rest from the declared schema and its examples.
+
+An item's values are made when it comes into being and kept with it, so that every response shows the same ones;
+what a call sends comes back; what is created is dated at the world's now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from random import Random
+from typing import Any
+
+from planarena.environments.contract import ToolError
+from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
+from planarena.environments.sources.instances import Generator, NoInstanceError
+from planarena.environments.sources.openapi.fields import placed, told_by
+from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
+from planarena.environments.sources.vocabulary import Vocabulary
+from planarena.environments.state import Record, View
+from planarena.records.canonical import CanonicalError, canonical_bytes
+from planarena.tools.validation import SchemaValidator
+
+__all__ = ["Responder", "seed_of"]
+
+_LEVELS = 3
+_OVER = r"^(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
+_BEGUN = r"(?i)(created?|new|open|submitted|pending|active|draft|queued|planned|scheduled|todo|to_do|backlog|started|enabled)$"
+_MADE = r"\b(created?|creation|added|registered|joined|inserted|updated?|modified|modification|changed)\b"
+
+
+def seed_of(*key: Any) -> int:
+    """Return a seed that depends on the key alone."""
+    return int.from_bytes(blake2b(canonical_bytes(list(key)), digest_size=8).digest(), "big")
+
+
+class Responder:
+    """Makes the responses and the items of one world.
+
+    Args:
+        api: The API.
+        view: The tables.
+        salt: Differs between scenarios, so that two worlds hold different values.
+        now: The world's present, ISO 8601.
+        validators: Of the results, by wire name; None for what has none.
+    """
+
+    def __init__(
+        self, api: Api, view: View, salt: str, now: str, validators: Mapping[str, SchemaValidator | None]
+    ) -> None:
+        self.api, self.state, self.salt, self.now = api, view, salt, now
+        self.vocabulary = Vocabulary(now)
+        self._validators = validators
+        self._bases: dict[tuple[str, str], Any] = {}
+
+    # -- items -------------------------------------------------------------------------------------
+
+    def noun(self, shape: str) -> str:
+        """Return what the items of a shape are."""
+        resource = self.api.resources.get(shape)
+        return resource.noun if resource is not None else "item"
+
+    def complete(
+        self, shape: str, inside: list[str], identity: Any, sent: Mapping[str, Any], number: int | None = None
+    ) -> dict[str, Any]:
+        """Return all fields of an item that comes into being: what was sent, and what the service knows besides.
+
+        Args:
+            shape: The resource's.
+            inside: The ids of its owners.
+            identity: Its id.
+            sent: What the call said; nothing for an item that was there before.
+            number: Of an item that was there before; None for one that is created now.
+        """
+        made = dict(sent)
+        vocabulary = self.vocabulary.about(
+            canonical_bytes([self.salt, shape, inside, str(identity)]).decode()
+        )
+        taken = {normal(name) for name in sent}
+        ids = {
+            route.entity.id_field
+            for route in self.api.routes.values()
+            if route.shape == shape and route.entity is not None
+        }
+        for name, (schema, root) in self.api.profiles.get(shape, {}).items():
+            if normal(name) in taken or name in ids or re.search(_OVER, spaced(name)):
+                continue
+            rng = Random(seed_of("field", self.salt, shape, inside, str(identity), normal(name)))
+            generator = Generator(
+                root, rng, vocabulary=vocabulary, known=True, noun=self.noun(shape), number=number
+            )
+            try:
+                value = generator.value(schema, name, 1)
+                canonical_bytes(value)
+            except (NoInstanceError, RecursionError, CanonicalError):
+                continue
+            if value in ({}, []) or (number is None and not _is_new(name, value, schema, root)):
+                continue
+            made[name] = value if number is not None else self._fresh(name, value, schema, root)
+        return made
+
+    @staticmethod
+    def _merged_of(schema: Any, root: Any) -> dict[str, Any]:
+        try:
+            return Generator(root, Random(0)).merged(schema) if isinstance(schema, dict) else {}
+        except (NoInstanceError, RecursionError):
+            return {}
+
+    def _fresh(self, name: str, value: Any, schema: Any, root: Any) -> Any:
+        """Return a value as a new item has it: its counts are zero, its moments are now."""
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and kind_of_number(name) in {"count", "total"}
+        ):
+            return 0
+        if kind_of_text("", name) == "status" and isinstance(value, str):
+            merged = self._merged_of(schema, root)
+            fresh = [one for one in merged.get("enum", ()) if isinstance(one, str) and re.match(_BEGUN, one)]
+            return fresh[0] if fresh else value
+        return self.dated(name, value, ("created", "updated"))
+
+    def dated(self, name: str, value: Any, roles: tuple[str, ...]) -> Any:
+        """Return now in the form of the value, if the field is a moment of one of the roles, else the value."""
+        if moment_of(name) not in roles:
+            return value
+        now = self.vocabulary.now
+        if isinstance(value, int) and not isinstance(value, bool) and kind_of_number(name) == "epoch":
+            return int(now.timestamp())
+        kind = kind_of_text("", name)
+        if not isinstance(value, str) or kind not in {"date", "date-time"}:
+            return value
+        if len(value) == 10 and value[4:5] == "-":
+            return now.date().isoformat()
+        return now.strftime("%Y-%m-%dT%H:%M:%SZ") if value[4:5] == "-" else value
+
+    # -- responses ---------------------------------------------------------------------------------
+
+    def one(
+        self,
+        name: str,
+        route: Route,
+        key: str,
+        given: Mapping[str, Any],
+        record: Record | None,
+        told: Mapping[str, Any],
+    ) -> Any:
+        """Return a response that shows one item, or none.
+
+        Args:
+            name: The operation's wire name.
+            route: The operation's.
+            key: What the response is about: equal keys, equal values.
+            given: The values of the path's parameters, by argument.
+            record: The item, or None.
+            told: More that the response repeats.
+        """
+        schema = route.operation.tool.output_schema
+        if schema is None:
+            return self._status(route)
+        noun = self.noun(route.shape) if record is not None else singular(words_of(route.verb)) or "item"
+        base = self._base(name, schema, key, noun)
+        entity = route.entity
+        if record is not None and entity is not None and not entity.many:
+            own = {**record["fields"], **told}
+            made = placed(base, entity.path, lambda shown: self._item(shown, entity, schema, record, own))
+        else:
+            made = told_by(base, told) if told else base
+        return self._valid(name, self._echoed(made, route, given))
+
+    def many(
+        self, name: str, route: Route, key: str, given: Mapping[str, Any], records: list[Record], total: int
+    ) -> Any:
+        """Return a response that lists items.
+
+        Args:
+            name: The operation's wire name.
+            route: The operation's.
+            key: What the response is about.
+            given: The values of the path's parameters, by argument.
+            records: The items.
+            total: How many there are in all.
+        """
+        schema = route.operation.tool.output_schema
+        if schema is None:
+            return self._status(route)
+        base = self._base(name, schema, key, self.noun(route.shape))
+        entity = route.entity
+        if entity is None or not entity.many:
+            return self._valid(name, base)
+
+        def fill(shown: Any) -> Any:
+            first = shown[0] if isinstance(shown, list) and shown and isinstance(shown[0], dict) else {}
+            return [self._item(first, entity, schema, record, record["fields"]) for record in records]
+
+        made = placed(_counted(base, total, len(records)), entity.path, fill)
+        return self._valid(name, self._echoed(made, route, given))
+
+    @staticmethod
+    def _status(route: Route) -> dict[str, int]:
+        return {"status": int(route.operation.status) if route.operation.status.isdigit() else 200}
+
+    def _base(self, name: str, schema: Any, key: str, noun: str) -> Any:
+        known = self._bases.get((name, key))
+        if known is None:
+            rng = Random(seed_of("base", self.salt, name, key))
+            try:
+                known = Generator(schema, rng, vocabulary=self.vocabulary, known=True, noun=noun).value(
+                    schema
+                )
+            except (NoInstanceError, RecursionError) as error:
+                raise ToolError(
+                    "not_emulated", f"No response of the declared form could be made: {error}"
+                ) from error
+            self._bases[name, key] = known
+        return known
+
+    def _item(self, shown: Any, entity: Entity, schema: Any, record: Record, own: Mapping[str, Any]) -> Any:
+        """Return an item as a response shows it: its id, its own fields, and required values that stay."""
+        if not isinstance(shown, dict):
+            return shown
+        mine = {normal(word): value for word, value in own.items()}
+        made: dict[str, Any] = {}
+        for name in dict.fromkeys((*entity.properties, *shown)):
+            if name == entity.id_field:
+                made[name] = record["id"]
+            elif normal(name) in mine:
+                made[name] = mine[normal(name)]
+            elif name in shown and name in entity.required:
+                made[name] = self._lasting(name, entity, schema, record, shown[name])
+        return made
+
+    def _lasting(self, name: str, entity: Entity, schema: Any, record: Record, otherwise: Any) -> Any:
+        """A value that the schema requires and nothing is known of: the same in every response that shows the item."""
+        key = (name, canonical_bytes([record["in"], record["id"]]).decode())
+        known = self._bases.get(key)
+        if known is None:
+            rng = Random(seed_of("field", self.salt, *key))
+            try:
+                known = Generator(schema, rng, vocabulary=self.vocabulary).value(
+                    entity.properties.get(name, True), name, 4
+                )
+            except (NoInstanceError, RecursionError):
+                known = otherwise
+            self._bases[key] = known
+        return known
+
+    def _echoed(self, made: Any, route: Route, given: Mapping[str, Any]) -> Any:
+        """Return the response with ids that the call named, and their items, where it speaks of them."""
+        ids: dict[str, Any] = {}
+        owners: dict[str, tuple[Record, str]] = {}
+        path: list[str] = []
+        for argument, shape in route.steps:
+            path.append(str(given.get(argument, "")))
+            record = self.state.get(shape, canonical_bytes(path).decode()) if shape else None
+            value = given.get(argument) if record is None else record["id"]
+            if len(normal(argument)) > 3:
+                ids[normal(argument)] = value
+            if record is not None and shape != route.shape:
+                noun = self.noun(shape)
+                ids.setdefault(normal(f"{noun}id"), value)
+                owners[normal(noun)] = record, next(
+                    (one.entity.id_field for one in self.api.routes.values() if one.shape == shape and one.entity is not None and one.entity.id_field),
+                    "id",
+                )  # fmt: skip
+        return _with_owners(made, ids, owners, 0) if ids or owners else made
+
+    def _valid(self, name: str, made: Any) -> Any:
+        """Return the response if it fits its schema.
+
+        Raises:
+            ToolError: It does not: what the schema asks for cannot be emulated.
+        """
+        validator = self._validators.get(name)
+        if validator is None or validator.is_valid(made):
+            return made
+        raise ToolError("not_emulated", "No response of the declared form could be made.")
+
+
+def _is_new(name: str, value: Any, schema: Any, root: Any) -> bool:
+    """Say whether a service has a value of its own for a new item: dates, states, counts, addresses on the web."""
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int | float):
+        kind = kind_of_number(name)
+        return kind in {"count", "total"} or (kind == "epoch" and bool(re.search(_MADE, spaced(name))))
+    if not isinstance(value, str):
+        return False
+    kind = kind_of_text("", name)
+    if kind in {"date", "date-time"}:
+        return bool(re.search(_MADE, spaced(name)))
+    merged = Responder._merged_of(schema, root)
+    return kind in {"status", "uri", "id", "uuid", "secret", "type"} or "enum" in merged
+
+
+def _counted(base: Any, total: int, shown: int) -> Any:
+    """Return an envelope whose counts are those of what it lists, and that has no further page."""
+    if not isinstance(base, dict):
+        return base
+    made = {}
+    for name, value in base.items():
+        if isinstance(value, dict):
+            made[name] = _counted(value, total, shown)
+        elif isinstance(value, bool):
+            made[name] = (
+                False
+                if normal(name) in {"hasmore", "hasnext", "more", "truncated", "incomplete", "hasnextpage"}
+                else value
+            )
+        elif isinstance(value, int) and normal(name) in {
+            "count",
+            "size",
+            "itemcount",
+            "recordcount",
+            "numresults",
+        }:
+            made[name] = shown
+        elif isinstance(value, int) and kind_of_number(name) == "total":
+            made[name] = total
+        else:
+            made[name] = value
+    return made
+
+
+def _with_owners(
+    value: Any, ids: Mapping[str, Any], owners: Mapping[str, tuple[Record, str]], level: int
+) -> Any:
+    if isinstance(value, list):
+        return [_with_owners(one, ids, owners, level) for one in value]
+    if not isinstance(value, dict) or level > _LEVELS:
+        return value
+    made: dict[str, Any] = {}
+    for name, inner in value.items():
+        plain = normal(name)
+        if plain in owners and isinstance(inner, dict):
+            record, id_field = owners[plain]
+            mine = {normal(word): own for word, own in record["fields"].items()}
+            made[name] = {
+                word: record["id"] if word == id_field else mine.get(normal(word), own)
+                for word, own in inner.items()
+            }
+        elif plain in ids and isinstance(inner, str | int) and not isinstance(inner, bool):
+            wanted = ids[plain]
+            made[name] = (
+                wanted if type(wanted) is type(inner) else str(wanted) if isinstance(inner, str) else inner
+            )
+            if isinstance(inner, int) and isinstance(wanted, str) and wanted.isdigit():
+                made[name] = int(wanted)
+        else:
+            made[name] = _with_owners(inner, ids, owners, level + 1)
+    return made

@@ -1,0 +1,317 @@
+"""Values as people and services write them, by what a field holds; the same seed gives the same value."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from functools import cache, lru_cache
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from planarena.data import load_yaml
+from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
+
+if TYPE_CHECKING:
+    from faker import Faker
+
+__all__ = ["Vocabulary", "everyday_facts", "has_people", "has_titles", "is_placeholder"]
+
+_WORDS = Path(__file__).with_name("everyday.yaml")
+_PLAIN = ("standard", "regular", "basic", "general", "main", "default")
+_PRICES = (4.9, 7.5, 12.5, 15, 19.9, 24, 29.5, 35, 42, 49, 59.9, 75, 85, 99, 120, 149, 180, 240, 310, 380)
+_DAYS = {"created": (20, 400), "updated": (1, 19), "past": (20, 200), "start": (2, 30), "end": (35, 90)}
+_OF_WHO = {
+    "person": "person", "first_name": "first", "last_name": "last", "email": "email", "username": "username",
+    "company": "company", "city": "city", "region": "region", "country": "country", "country_code": "code",
+    "time_zone": "zone", "street": "street", "postcode": "postcode",
+}  # fmt: skip
+_PICKED = {
+    "currency": "currencies", "colour": "colours",
+    "status": "statuses", "priority": "priorities", "job_title": "job_titles", "department": "departments",
+    "tag": "tags", "genre": "genres", "unit": "units", "weather": "weather", "file": "files", "subject": "subjects",
+    "reason": "reasons", "message": "messages", "description": "descriptions", "bio": "bios",
+}  # fmt: skip
+_FIXED = {
+    "mime": ("image/png", "application/pdf", "text/plain"), "version": ("1.4.0", "2.0.1", "2.3.0"),
+    "byte": ("c2FtcGxl",), "cron": ("0 6 * * 1", "30 2 * * *"), "gender": ("female", "male"),
+    "html": ("<p>Welcome, and thank you for reading.</p>", "<p>See you at the open day.</p>"),
+    "duration": ("PT30M", "PT1H", "PT2H"),
+}  # fmt: skip
+_RANGES: dict[str, tuple[int, int]] = {
+    "year": (2016, 2026), "month": (1, 12), "percent": (5, 95), "rating": (1, 5), "temperature": (-2, 29),
+    "milliseconds": (120_000, 320_000), "total": (3, 3), "page": (1, 1), "count": (1, 24), "age": (21, 68),
+    "position": (1, 9), "size": (20_000, 900_000), "measure": (2, 90),
+}  # fmt: skip
+
+
+@cache
+def _faker() -> Faker:
+    from faker import Faker
+
+    return Faker("en_US")
+
+
+@cache
+def _titles() -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+    return tuple(
+        (re.compile(rf"\b({pattern})"), tuple(names)) for pattern, names in load_yaml(_WORDS)["titles"]
+    )
+
+
+@lru_cache(maxsize=4096)
+def _topic(noun: str) -> tuple[str, ...] | str:
+    """Return the names that things of a noun have: `person`, `company`, or the names."""
+    words = load_yaml(_WORDS)
+    # "blog post" is a post: the last word counts before the others.
+    for text in (noun.rsplit(" ", maxsplit=1)[-1], noun):
+        if noun.endswith(" account") and re.search(r"develop|user|customer|client|partner|member", noun):
+            return "company"
+        if re.search(rf"\b({words['people']})s?$", text):
+            return "person"
+        if re.search(rf"\b({words['companies']})", text):
+            return "company"
+        for pattern, names in _titles():
+            if pattern.search(text):
+                return names
+    return ()
+
+
+def has_titles(noun: str) -> bool:
+    """Say whether it is known what things of a noun are called."""
+    return bool(_topic(noun))
+
+
+def has_people(noun: str) -> bool:
+    """Say whether things of a noun are people."""
+    return noun.endswith(" by") or _topic(noun) == "person"
+
+
+def is_placeholder(example: Any, name: str) -> bool:
+    """Say whether an example stands for a value rather than being one: `string`, `<name>`, the field's own name."""
+    if not isinstance(example, str):
+        return False
+    text = example.strip().lower()
+    return (
+        not text
+        or spaced(text) == spaced(name)
+        or re.search(r"^(string|text|example|foo\w*|bar|test\w*|abc\w*|lorem.*|x+|n/?a|null|none|todo|name|title|value|sample.*|some .*|your .*|my .*|.*\bexample\b.*)$|[<>{}]|\.\.\.|_id$|_name$", text)
+        is not None
+    )  # fmt: skip
+
+
+class Who(NamedTuple):
+    """Somebody, and where they are."""
+
+    person: str
+    first: str
+    last: str
+    email: str
+    username: str
+    company: str
+    city: str
+    region: str
+    country: str
+    code: str
+    zone: str
+    street: str
+    postcode: str
+
+
+@lru_cache(maxsize=4096)
+def _invent(key: str) -> Who:
+    fake, rng = _faker(), Random(key)
+    fake.seed_instance(rng.getrandbits(48))
+    first, last = fake.first_name(), fake.last_name()
+    city, region, country, code, zone = _pick(load_yaml(_WORDS)["places"], rng)
+    login = f"{first}.{last}".lower()
+    return Who(
+        f"{first} {last}",
+        first,
+        last,
+        f"{login}@example.com",
+        login,
+        str(fake.company()).replace(",", "").replace(" and ", " & "),
+        city,
+        region,
+        country,
+        code,
+        zone,
+        f"{rng.randrange(1, 140)} {fake.street_name()}",
+        str(fake.postcode()),
+    )
+
+
+class Vocabulary:
+    """The values of one world.
+
+    Args:
+        now: Its present, ISO 8601: what was created lies before it, what is due after it.
+    """
+
+    def __init__(self, now: str = "2026-03-02T10:00", whose: str = "") -> None:
+        self.now, self.whose = datetime.fromisoformat(now), whose
+
+    def about(self, whose: str) -> Vocabulary:
+        """Return the same vocabulary for the fields of one thing: its names, addresses and places belong together."""
+        return Vocabulary(self.now.isoformat(), whose)
+
+    def _who(self, noun: str, rng: Random) -> Who:
+        """Return whom a field is about: what belongs to one thing is about one, but for its other people."""
+        if not self.whose:
+            return _invent(str(rng.getrandbits(48)))
+        other = noun if _topic(noun) == "person" or noun.endswith(" by") else ""
+        return _invent(f"{self.whose} {other}")
+
+    # -- texts -------------------------------------------------------------------------------------
+
+    def text(self, form: str, name: str, noun: str, rng: Random, number: int | None = None) -> str | None:
+        """Return a text for a field, or None where its name does not tell what it holds.
+
+        Args:
+            form: The schema's format.
+            name: The field's.
+            noun: What the field belongs to, as `playlist`.
+            rng: Chooses.
+            number: Of the item among its like: items of different numbers have different titles.
+        """
+        kind = kind_of_text(form, name)
+        if not kind:
+            return None
+        words = load_yaml(_WORDS)
+        if kind == "title":
+            return self.title(noun or spaced(name), rng, number)
+        if kind == "person" and "full" in spaced(name) and noun and not has_people(noun):
+            return self.title(noun, rng, number)
+        if kind in _OF_WHO:
+            return str(getattr(self._who(noun, rng), _OF_WHO[kind]))
+        if kind in {"message", "description"} and re.search(words["troubles"], noun):
+            return str(_pick(words["reports"], rng))
+        if kind in _PICKED:
+            return str(_pick(words[_PICKED[kind]], rng))
+        if kind in _FIXED:
+            return str(_pick(_FIXED[kind], rng))
+        if kind in {"language", "locale"}:
+            return str(_pick(words["languages"], rng)[kind == "language"])
+        if kind in {"date", "date-time", "time"}:
+            return self.moment(name, rng, kind)
+        if kind == "type":
+            return re.sub(r"\W+", "_", noun) if noun else None
+        return self._made(kind, name, noun, rng)
+
+    def _made(self, kind: str, name: str, noun: str, rng: Random) -> str | None:
+        fake = _faker()
+        fake.seed_instance(rng.getrandbits(48))
+        bits = f"{rng.getrandbits(128):032x}"
+        slug = re.sub(r"\W+", "-", noun) or "item"
+        made: dict[str, Any] = {
+            "phone": lambda: f"+1 555 01{rng.randrange(10, 100)}",
+            "uri": lambda: _address(spaced(name), slug, rng),
+            "host": lambda: f"{slug}.example.com",
+            "ip": lambda: f"192.0.2.{rng.randrange(1, 255)}",
+            "ipv6": lambda: f"2001:db8::{rng.randrange(1, 9999):x}",
+            "mac": fake.mac_address,
+            "secret": lambda: bits[:24],
+            "uuid": lambda: f"{bits[:8]}-{bits[8:12]}-4{bits[13:16]}-a{bits[17:20]}-{bits[20:]}",
+            "id": lambda: self.code(spaced(name), rng),
+        }
+        return str(made[kind]()) if kind in made else None
+
+    @staticmethod
+    def person(rng: Random) -> str:
+        """Return a first and a last name."""
+        fake = _faker()
+        fake.seed_instance(rng.getrandbits(48))
+        return f"{fake.first_name()} {fake.last_name()}"
+
+    @staticmethod
+    def code(words: str, rng: Random) -> str:
+        """Return an opaque code as services write them."""
+        fake = _faker()
+        fake.seed_instance(rng.getrandbits(48))
+        for word, make in (
+            ("iban", fake.iban),
+            ("isbn", fake.isbn13),
+            ("ean", fake.ean13),
+            ("barcode", fake.ean13),
+        ):
+            if word in words:
+                return str(make())
+        if re.search(r"\b(number|no|serial|sku|code|reference|ref)$", words):
+            return f"{words[:1].upper()}{rng.randrange(10_000, 99_999)}"
+        return f"{rng.getrandbits(40):010x}"
+
+    def title(self, noun: str, rng: Random, number: int | None = None) -> str:
+        """Return what something of a noun is called."""
+        topic = "person" if noun.endswith(" by") else _topic(noun)
+        if isinstance(topic, str) and topic:
+            return str(getattr(self._who(noun, rng), topic))
+        names = topic or tuple(load_yaml(_WORDS)["generic"])
+        return names[(rng.randrange(len(names)) if number is None else number) % len(names)]
+
+    # -- moments and numbers -------------------------------------------------------------------------
+
+    def moment(self, name: str, rng: Random, kind: str) -> str:
+        """Return a date, a time or both, on the right side of now."""
+        found = self._moment(name, rng)
+        if kind == "date":
+            return found.date().isoformat()
+        return found.strftime("%H:%M:%SZ" if kind == "time" else "%Y-%m-%dT%H:%M:%SZ")
+
+    def _moment(self, name: str, rng: Random) -> datetime:
+        role = moment_of(name)
+        if role == "birth":
+            return datetime(1960 + rng.randrange(42), rng.randrange(1, 13), rng.randrange(1, 28))
+        low, high = _DAYS[role]
+        days = timedelta(days=rng.randrange(low, high))
+        day = self.now + days if role in {"start", "end"} else self.now - days
+        return day.replace(hour=rng.randrange(8, 18), minute=rng.randrange(0, 60, 5), second=0)
+
+    def number(self, name: str, kind: str, rng: Random) -> int | float | None:
+        """Return a number for a field, or None where its name does not tell what it holds.
+
+        Args:
+            name: The field's.
+            kind: `integer` or `number`.
+            rng: Chooses.
+        """
+        meaning = kind_of_number(name)
+        if not meaning:
+            return None
+        if meaning == "epoch":
+            return int(self._moment(name, rng).timestamp())
+        if meaning == "id":
+            return rng.randrange(1000, 99_999)
+        if meaning in {"latitude", "longitude"}:
+            low, high = (36, 60) if meaning == "latitude" else (-9, 24)
+            return (
+                round(low + rng.random() * (high - low), 4) if kind == "number" else rng.randrange(low, high)
+            )
+        if meaning == "price":
+            price = float(_pick(_PRICES, rng))
+            return price if kind == "number" and price % 1 else round(price)
+        if meaning == "minutes":
+            return 15 * rng.randrange(1, 9)
+        low, high = _RANGES[meaning]
+        return rng.randrange(low, high + 1)
+
+
+def _address(words: str, slug: str, rng: Random) -> str:
+    path = f"https://example.com/{slug}s/{rng.randrange(100, 999)}"
+    picture = re.search(r"\b(avatar|thumbnail|logo|icon|image|picture|photo|cover)\b", words)
+    return f"{path}/{picture.group(1)}.png" if picture else path
+
+
+def _pick(options: Any, rng: Random) -> Any:
+    return options[rng.randrange(len(options))]
+
+
+def everyday_facts(salt: str) -> dict[str, Any]:
+    """Return what every scenario knows of its user: `user_name`, and `now`, which does not move."""
+    rng = Random(f"facts {salt}")
+    name = Vocabulary.person(rng)
+    day = datetime(2026, 1, 5) + timedelta(days=rng.randrange(300))
+    return {
+        "user_name": name,
+        "now": f"{day.date().isoformat()}T{rng.randrange(8, 18):02d}:{rng.choice((0, 15, 30, 45)):02d}",
+    }

@@ -13,6 +13,7 @@ __all__ = [
     "draw_hint_segments",
     "dynamic_upper_clip",
     "exponential_decay",
+    "hint_length",
     "hint_probability",
     "variance_clip_radius",
     "warmup_cosine",
@@ -135,3 +136,15 @@ def draw_hint_segments(probability: float, segments: int, *, seed: int, row: int
     """
     generator = torch.Generator().manual_seed((seed * 1_000_003 + row) % (2**63))
     return int((torch.rand(segments, generator=generator) < probability).sum())
+
+
+def hint_length(tokens: int, segments: int, kept: int) -> int:
+    """Return how many tokens of a demonstration its first `kept` of `segments` equal parts hold (UFT).
+
+    Args:
+        tokens: Of the demonstration, its end excluded.
+        segments: At most as many as tokens.
+        kept: Shown parts.
+    """
+    segments = max(min(segments, tokens), 1)
+    return tokens * min(kept, segments) // segments

@@ -89,6 +89,7 @@ class Needs:
         prompt_hints: Prefixes of demonstrations in the prompt, whose tokens form the expert batch.
         teacher_logp: Log-probabilities of the sampled tokens under the teacher.
         teacher_distribution: Full teacher distributions (or the reverse KL that they give).
+        teacher_in_loss: The loss itself reads those distributions; else `advantages` reads the reverse KL.
         reasoning_reward: A second reward channel on the reasoning.
         token_rewards: Rewards per token.
         token_types: The type of each token (000 section 4.1).
@@ -98,6 +99,7 @@ class Needs:
         reference_policy: Log-probabilities under a frozen reference policy.
         preferences: Rows labelled chosen or rejected, in pairs where `pairs` is set.
         pairs: Chosen and rejected rows come in pairs of one context.
+        mismatched_pairs: Log-ratios of the batch's prompts with each other's responses (`mismatch_scalars`).
         group_filter: Groups without any difference in reward are dropped and refilled.
         gradient_norm: The engine reports the gradient norm after each update.
         own_phases: The algorithm decides from step to step between supervised and RL updates.
@@ -111,6 +113,7 @@ class Needs:
     prompt_hints: bool = False
     teacher_logp: bool = False
     teacher_distribution: bool = False
+    teacher_in_loss: bool = False
     reasoning_reward: bool = False
     token_rewards: bool = False
     token_types: bool = False
@@ -120,6 +123,7 @@ class Needs:
     reference_policy: bool = False
     preferences: bool = False
     pairs: bool = False
+    mismatched_pairs: bool = False
     group_filter: bool = False
     gradient_norm: bool = False
     own_phases: bool = False
@@ -280,11 +284,18 @@ class LossOutputs:
 class Algorithm(Protocol):
     """One algorithm: pure tensor functions plus the little state that training must not lose.
 
-    `advantages` runs once per rollout batch on whole groups; `loss` runs once per micro-batch.
+    `advantages` runs once per rollout batch on whole groups; `loss` runs once per micro-batch. `StatelessAlgorithm`
+    has a default for every hook but `loss`.
+
+    Attributes:
+        config: The options.
+        needs: What an engine must supply.
+        step_discount: Discount of the returns from each step of an episode.
     """
 
     config: Any
     needs: Needs
+    step_discount: float
 
     def advantages(self, batch: RolloutBatch, step: Step) -> Advantages:
         """Return detached (B, T) advantages and what the loss needs besides."""
@@ -296,6 +307,26 @@ class Algorithm(Protocol):
 
     def phase(self, step: Step) -> Phase:
         """Say which batches this update uses: rollouts, experts, both, or labelled preference rows."""
+        ...
+
+    def stage(self, step: Step) -> tuple[int, int]:
+        """Return the steps done and the steps in all of the stage that this update belongs to."""
+        ...
+
+    def coefficients(self, step: Step) -> dict[str, float]:
+        """Return the scheduled coefficients of this step by name, for metrics and plots."""
+        ...
+
+    def hint_tokens(self, step: Step, row: int, length: int) -> int:
+        """Return how many of the first `length` tokens of a demonstration the prompt of a row shows."""
+        ...
+
+    def expert_scalars(self, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:
+        """Return the numbers of a whole expert batch that `loss` needs, where `expert_entropy` is needed."""
+        ...
+
+    def mismatch_scalars(self, logp_NT: Tensor, ref_logp_NT: Tensor, mask_NT: Tensor) -> dict[str, float]:
+        """Return the numbers of a whole preference batch that `loss` needs, where `mismatched_pairs` are."""
         ...
 
     def keep_groups(self, batch: RolloutBatch) -> Tensor:

@@ -41,18 +41,33 @@ ROLLOUT = RolloutConfig(
     batch_size=6, group_size=4, max_prompt_length=900, max_response_length=64, temperature=1.0, max_turns=4
 )
 UPDATE = UpdateConfig(
-    updates_per_batch=2, mini_batch_size=2, expert_batch_size=4, learning_rate=1e-3, micro_batch_tokens=2500,
-    schedule="cosine", warmup=2, adam_betas=(0.9, 0.999), sync_interval=1,
+    updates_per_batch=2,
+    mini_batch_size=2,
+    expert_batch_size=4,
+    learning_rate=1e-3,
+    micro_batch_tokens=2500,
+    schedule="cosine",
+    warmup=2,
+    adam_betas=(0.9, 0.999),
+    sync_interval=1,
 )
 
 
 def cases(run: str) -> dict[str, dict[str, Any]]:
     """Return the changes of each case, by name: all algorithms, then what one of them alone would not reach."""
     data = DataConfig(path=run, template="short", plan="none", format="planarena", limit=60)
-    episodes = DataConfig(path=run, template="short", plan="none", format="planarena", limit=60, mode="episodes")
+    episodes = DataConfig(
+        path=run, template="short", plan="none", format="planarena", limit=60, mode="episodes"
+    )
     longer = RolloutConfig(
-        batch_size=3, group_size=3, max_prompt_length=700, max_response_length=200, temperature=1.0, max_turns=3,
-        step_reward="gold", step_weight=0.5,
+        batch_size=3,
+        group_size=3,
+        max_prompt_length=700,
+        max_response_length=200,
+        temperature=1.0,
+        max_turns=3,
+        step_reward="gold",
+        step_weight=0.5,
     )
     found: dict[str, dict[str, Any]] = {name: {"algorithm": name, "data": data} for name in names()}
 
@@ -61,17 +76,27 @@ def cases(run: str) -> dict[str, dict[str, Any]]:
 
     add("grpo with an older rollout policy", "grpo", update=_with(UPDATE, sync_interval=2))
     add("grpo with a reference and entropy", "grpo", options={"kl_coef": 0.1, "entropy_coef": 0.01})
-    add("grpo with adapters", "grpo", model=ModelConfig(path=START, lora=LoraConfig(rank=2)), options={"kl_coef": 0.1})
+    add(
+        "grpo with adapters",
+        "grpo",
+        model=ModelConfig(path=START, lora=LoraConfig(rank=2)),
+        options={"kl_coef": 0.1},
+    )
     add("grpo from a tiny model", "grpo", model=ModelConfig(tiny=SIZE))
     add("grpo in bfloat16", "grpo", model=ModelConfig(path=START, dtype="bfloat16"))
-    add("grpo played on tasks", "grpo", validation=ValidationConfig(every=2, rows=3, bench=run, bench_tasks=2))
+    add(
+        "grpo played on tasks", "grpo", validation=ValidationConfig(every=2, rows=3, bench=run, bench_tasks=2)
+    )
     add("grpo in episodes", "grpo", data=episodes, rollout=longer)
     add("gigpo in episodes", "gigpo", data=episodes, rollout=longer)
     add("luffy in episodes", "luffy", data=episodes, rollout=longer)
     add("sft in episodes", "sft", data=episodes, rollout=longer)
     add("fg-dapo with rewards per token", "fg-dapo", reward=RewardConfig(name="toolupt"))
-    add("chord-mu on disjoint experts", "chord-mu",
-        data=_with(data, experts=ExpertsConfig(mode="disjoint", ratio=0.4)))
+    add(
+        "chord-mu on disjoint experts",
+        "chord-mu",
+        data=_with(data, experts=ExpertsConfig(mode="disjoint", ratio=0.4)),
+    )
     add("sft with entropy weights", "sft", options={"weight": "entropy_top"})
     add("srft on aligned experts", "srft", data=_with(data, experts=ExpertsConfig(mode="aligned", ratio=0.7)))
     add("gear with the first teacher", "gear", rollout=_with(ROLLOUT, teacher="start"))
@@ -103,8 +128,13 @@ def main(run: str, wanted: list[str]) -> None:
             config = TrainConfig(
                 out=str(out),
                 **{
-                    "steps": STEPS, "threads": 1, "seed": 5, "rollout": ROLLOUT, "update": UPDATE,
-                    "validation": ValidationConfig(every=2, rows=3), "checkpoint": CheckpointConfig(every=2),
+                    "steps": STEPS,
+                    "threads": 1,
+                    "seed": 5,
+                    "rollout": ROLLOUT,
+                    "update": UPDATE,
+                    "validation": ValidationConfig(every=2, rows=3),
+                    "checkpoint": CheckpointConfig(every=2),
                     **changes,
                 },
             )
@@ -140,7 +170,7 @@ def _digests(folder: Path) -> dict[str, Any]:
 
 
 def _print(label: str, values: dict[str, Any]) -> None:
-    print(json.dumps({"case": label, **values}, sort_keys=True), flush=True)  # noqa: T201  (its purpose)
+    print(json.dumps({"case": label, **values}, sort_keys=True), flush=True)
 
 
 if __name__ == "__main__":

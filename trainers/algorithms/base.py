@@ -109,6 +109,7 @@ class StatelessAlgorithm(Generic[C]):
     paper = ""
     approximate = False
     needs = Needs()
+    step_discount = 1.0
 
     def __init__(self, config: C) -> None:
         self.config = config
@@ -126,6 +127,26 @@ class StatelessAlgorithm(Generic[C]):
         if not self.needs.rollouts:
             return "sft"
         return "both" if self.needs.experts else "rl"
+
+    def stage(self, step: Step) -> tuple[int, int]:
+        """Return the run: it is one stage."""
+        return step.step, step.total_steps
+
+    def coefficients(self, step: Step) -> dict[str, float]:  # noqa: ARG002
+        """Return none."""
+        return {}
+
+    def hint_tokens(self, step: Step, row: int, length: int) -> int:  # noqa: ARG002
+        """Return 0: prompts show no hint."""
+        return 0
+
+    def expert_scalars(self, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:  # noqa: ARG002
+        """Return none."""
+        return {}
+
+    def mismatch_scalars(self, logp_NT: Tensor, ref_logp_NT: Tensor, mask_NT: Tensor) -> dict[str, float]:  # noqa: ARG002
+        """Return none."""
+        return {}
 
     def keep_groups(self, batch: RolloutBatch) -> Tensor:
         """Return (B,) bool: every row trains."""

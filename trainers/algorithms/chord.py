@@ -17,10 +17,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
+from torch import Tensor
+
 from planarena.trainers import schedules
 from planarena.trainers.algorithms import demonstrations
 from planarena.trainers.algorithms.base import GroupConfig, GroupPolicy
-from planarena.trainers.algorithms.sft import ClipAbove, FocalGamma, TopFraction, configured_weights
+from planarena.trainers.algorithms.sft import (
+    ClipAbove,
+    FocalGamma,
+    TopFraction,
+    configured_weights,
+    weight_scalars,
+)
 from planarena.trainers.types import Advantages, LossInputs, LossOutputs, Needs, RolloutBatch, Step, option
 
 __all__ = ["Chord", "ChordConfig", "ChordMuConfig", "ChordPhiConfig"]
@@ -80,6 +88,10 @@ class Chord(GroupPolicy[ChordConfig]):
             super().base_needs(), experts=True, expert_entropy=self.config.weight.startswith("entropy")
         )
 
+    def coefficients(self, step: Step) -> dict[str, float]:
+        """Return the weight of the supervised term."""
+        return {"mixing": self.mixing(step)}
+
     def mixing(self, step: Step) -> float:
         """Return mu for this step, before empty batches are looked at."""
         config = self.config
@@ -106,6 +118,10 @@ class Chord(GroupPolicy[ChordConfig]):
         return Advantages(
             values_BT=plain.values_BT, scalars={"mu": mu}, metrics={**plain.metrics, "loss/mu": mu}
         )
+
+    def expert_scalars(self, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:
+        """Return the numbers of the entropy weights."""
+        return weight_scalars(self.config, entropy_ET, mask_ET)
 
     def loss(self, inputs: LossInputs, step: Step) -> LossOutputs:
         """Return (1 - mu) L_GRPO + mu L_SFT-phi."""

@@ -129,6 +129,10 @@ class DUPO(ClippedPolicy[DUPOConfig]):
         """Use experts as long as their weight is not 0."""
         return "both" if self.needs.experts else "rl"
 
+    def coefficients(self, step: Step) -> dict[str, float]:
+        """Return the weight of the supervised term."""
+        return {"mixing": self.mixing(step)}
+
     def mixing(self, step: Step) -> float:
         """Return gamma for this step; the paper's t is the 1-based step."""
         if self.config.mixing == "constant":

@@ -47,6 +47,10 @@ class SASR(GroupPolicy[SASRConfig]):
         """Add experts and the gradient norm."""
         return replace(super().base_needs(), experts=True, gradient_norm=True, own_phases=True)
 
+    def coefficients(self, step: Step) -> dict[str, float]:  # noqa: ARG002
+        """Return p_t."""
+        return {"supervised_probability": self.probability()}
+
     def probability(self) -> float:
         """Return p_t, the probability that the next step is supervised."""
         scale = self._last_norm + self.config.gamma * self._warmup_norm

@@ -6,6 +6,7 @@ No deviation.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Protocol
 
 from torch import Tensor
@@ -14,7 +15,15 @@ from planarena.trainers.algorithms import demonstrations
 from planarena.trainers.algorithms.base import StatelessAlgorithm
 from planarena.trainers.types import AlgorithmConfig, LossInputs, LossOutputs, Needs, Step, option
 
-__all__ = ["SFT", "ClipAbove", "FocalGamma", "SFTConfig", "TopFraction", "configured_weights"]
+__all__ = [
+    "SFT",
+    "ClipAbove",
+    "FocalGamma",
+    "SFTConfig",
+    "TopFraction",
+    "configured_weights",
+    "weight_scalars",
+]
 
 
 ClipAbove = Annotated[float, option("003 B.2", "probability above which is_clip gives 0", ge=0, le=1)]
@@ -63,6 +72,23 @@ def configured_weights(config: Weighted, inputs: LossInputs) -> Tensor | None:
     )
 
 
+def weight_scalars(config: Weighted, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:
+    """Return the batch-wide numbers of the entropy weights, for `LossInputs.scalars`.
+
+    Args:
+        config: What is weighted.
+        entropy_ET: (E, T') policy entropy of the whole expert batch, in nats.
+        mask_ET: (E, T').
+    """
+    found = demonstrations.entropy_statistics(entropy_ET, mask_ET, top_fraction=config.top_fraction)
+    # The update computes the same entropies in passes of other sizes: the token that sets the threshold, rounded
+    # otherwise in its last bits, is to stay above it.
+    threshold = found["expert_entropy_threshold"]
+    if math.isfinite(threshold):
+        found["expert_entropy_threshold"] = threshold - 1e-5 * abs(threshold)
+    return found
+
+
 class SFT(StatelessAlgorithm[SFTConfig]):
     """Supervised fine-tuning."""
 
@@ -72,6 +98,10 @@ class SFT(StatelessAlgorithm[SFTConfig]):
     def __init__(self, config: SFTConfig) -> None:
         super().__init__(config)
         self.needs = Needs(rollouts=False, experts=True, expert_entropy=config.weight.startswith("entropy"))
+
+    def expert_scalars(self, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:
+        """Return the numbers of the entropy weights."""
+        return weight_scalars(self.config, entropy_ET, mask_ET)
 
     def loss(self, inputs: LossInputs, step: Step) -> LossOutputs:
         """Return the weighted cross-entropy."""

@@ -72,6 +72,17 @@ class SFTThenRL(StatelessAlgorithm[SFTThenRLConfig]):
         """Supervised first, then RL."""
         return "sft" if step.step < self.config.sft_steps else "rl"
 
+    def stage(self, step: Step) -> tuple[int, int]:
+        """Return the place in the supervised stage, or in that of RL."""
+        if self.phase(step) == "sft":
+            return step.step, min(self.config.sft_steps, step.total_steps)
+        moved = self._rl_step(step)
+        return moved.step, moved.total_steps
+
+    def expert_scalars(self, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:
+        """Return what the supervised loss needs."""
+        return self.supervised.expert_scalars(entropy_ET, mask_ET)
+
     def advantages(self, batch: RolloutBatch, step: Step) -> Advantages:
         """Return the RL algorithm's advantages."""
         return self.reinforced.advantages(batch, self._rl_step(step))

@@ -106,6 +106,10 @@ class ToolUPT(ClippedPolicy[ToolUPTConfig]):
             super().base_needs(), experts=True, expert_keep=self.config.spo, token_rewards=self.config.fgae
         )
 
+    def coefficients(self, step: Step) -> dict[str, float]:
+        """Return the weight of the supervised term."""
+        return {"mixing": self.mixing(step)}
+
     def mixing(self, step: Step) -> float:
         """Return gamma for this step."""
         config = self.config

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,8 +11,9 @@ from torch.nn.functional import pad as widen
 
 from planarena.trainers.local.cache import new_cache, repeat_caches
 from planarena.trainers.local.model import Policy
+from planarena.trainers.loop.backend import Generated
 
-__all__ = ["Generated", "decode", "draw", "draws", "generate", "pad_left", "pad_right"]
+__all__ = ["decode", "draw", "draws", "generate", "pad_left", "pad_right"]
 
 # Rows are moved together once this share of them has ended: moving costs about as much as two steps.
 _COMPACT_SHARE = 0.125
@@ -22,44 +22,27 @@ _COMPACT_SHARE = 0.125
 _PREFILL_ON_CPU = 4096
 
 
-@dataclass(slots=True)
-class Generated:
-    """One sampled continuation.
-
-    Attributes:
-        ids: Sampled ids, the ending one included.
-        logp: Log-probability of each under the distribution it was drawn from.
-        entropy: Entropy of that distribution in nats at each; empty unless asked for.
-        ended: An end token was drawn; else the limit cut it.
-    """
-
-    ids: list[int]
-    logp: list[float]
-    entropy: list[float]
-    ended: bool
-
-
 def pad_left(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return (N, L) ids and their validity, padded at the left."""
-    width = max(max(map(len, rows), default=1), 1)
-    ids = torch.full((len(rows), width), pad, dtype=torch.long)
-    valid = torch.zeros((len(rows), width), dtype=torch.bool)
-    for index, row in enumerate(rows):
-        if row:
-            ids[index, width - len(row) :] = torch.tensor(row)
-            valid[index, width - len(row) :] = True
-    return ids.to(device), valid.to(device)
+    return _padded(rows, pad, device, left=True)
 
 
 def pad_right(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return (N, T) ids and their validity, padded at the right."""
+    return _padded(rows, pad, device, left=False)
+
+
+def _padded(
+    rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, left: bool
+) -> tuple[Tensor, Tensor]:
     width = max(max(map(len, rows), default=1), 1)
     ids = torch.full((len(rows), width), pad, dtype=torch.long)
     valid = torch.zeros((len(rows), width), dtype=torch.bool)
     for index, row in enumerate(rows):
         if row:
-            ids[index, : len(row)] = torch.tensor(row)
-            valid[index, : len(row)] = True
+            place = slice(width - len(row), None) if left else slice(len(row))
+            ids[index, place] = torch.tensor(row)
+            valid[index, place] = True
     return ids.to(device), valid.to(device)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
 
-from planarena.trainers.local.generate import Generated
-from planarena.trainers.local.tokenizer import ChatTokenizer
+from planarena.trainers.loop.backend import Generated
+from planarena.trainers.loop.tokenizer import ChatTokenizer
 from planarena.trainers.verl.versions import ROLLOUT
 
 __all__ = ["Loop", "chat_of", "output"]

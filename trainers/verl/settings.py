@@ -13,13 +13,13 @@ import msgspec
 from planarena.errors import ConfigError
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.local.model import ADAPTER_CONFIG
+from planarena.trainers.loop.backend import frozen_teacher
 from planarena.trainers.types import Needs
 from planarena.trainers.verl.versions import ROLLOUT
 
 __all__ = [
     "compose",
     "forgets_weights",
-    "frozen_teacher",
     "given_key",
     "on_cpu",
     "refuse_unknown",
@@ -42,16 +42,10 @@ def on_cpu(config: TrainConfig) -> bool:
     return config.model.device == "cpu"
 
 
-def frozen_teacher(config: TrainConfig) -> bool:
-    """Say whether the teacher of GEAR, RLSD and OPSD is the policy as it was at the start."""
-    chosen = config.rollout.teacher
-    return chosen == "start" or (chosen == "auto" and config.algorithm == "opsd")
-
-
 def wants_reference(config: TrainConfig, needs: Needs) -> bool:
     """Say whether verl has to hold the policy as it was at the start."""
     teacher = needs.teacher_logp or needs.teacher_distribution
-    return needs.reference_policy or (teacher and frozen_teacher(config))
+    return needs.reference_policy or (teacher and frozen_teacher(config, needs))
 
 
 def compose(

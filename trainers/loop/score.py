@@ -14,9 +14,9 @@ from planarena.formats import Gold
 from planarena.judges import GroupScores, JudgedAction, RubricJudge, SimilarityJudge
 from planarena.rows import EpisodeRow, TrainingRow
 from planarena.trainers import rewards
+from planarena.trainers.loop.batches import Sample
 from planarena.trainers.rewards import Context, sequential_decay
 from planarena.trainers.types import Needs
-from planarena.trainers.update import Sample
 
 __all__ = ["Scorer", "open_judges"]
 

@@ -21,7 +21,7 @@ from planarena.bench import (
 )
 from planarena.errors import UserError
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.metrics import mean
+from planarena.trainers.loop.metrics import mean
 
 __all__ = ["load_bench", "play_bench"]
 

@@ -16,21 +16,18 @@ from torch import Tensor
 
 from planarena import formats
 from planarena.formats import Parsed, TokenType
-from planarena.trainers.algorithms.base import StatelessAlgorithm
-from planarena.trainers.types import Advantages, Algorithm, LossInputs, Needs, RolloutBatch, Step
+from planarena.trainers.types import Advantages, LossInputs, Needs, RolloutBatch, Step
 
 __all__ = [
     "Expert",
     "Sample",
     "conditioned_messages",
-    "distributions_in_loss",
+    "demonstration_sample",
     "expert_inputs",
-    "hint_length",
     "mini_batches",
     "pad",
     "rollout_batch",
     "rollout_inputs",
-    "scheduled_coefficients",
     "step_of",
     "token_type_codes",
 ]
@@ -106,6 +103,23 @@ class Expert:
     mask: list[int]
     keep: list[int]
     key: str = ""
+
+
+def demonstration_sample(
+    expert: Expert, prompt_ids: Sequence[int], group: int, key: str, needs: Needs
+) -> Sample:
+    """Return a demonstration as a row of a group; its behaviour policy is taken to be 1 (LUFFY)."""
+    length = len(expert.target_ids)
+    return Sample(
+        prompt_ids=prompt_ids,
+        response_ids=list(expert.target_ids),
+        mask=list(expert.mask),
+        logp=[0.0] * length,
+        group=group,
+        key=key,
+        entropy=[0.0] * length if needs.entropy else [],
+        is_demo=True,
+    )
 
 
 def pad(
@@ -340,34 +354,3 @@ def conditioned_messages(
             message["content"] = f"{message.get('content') or ''}\n\n{shown}"
             return copied
     return [{"role": "user", "content": shown}, *copied]
-
-
-def hint_length(tokens: int, segments: int, kept: int) -> int:
-    """Return how many tokens of a demonstration its first `kept` of `segments` equal parts hold (UFT).
-
-    Args:
-        tokens: Of the demonstration, its end excluded.
-        segments: At most as many as tokens.
-        kept: Shown parts.
-    """
-    segments = max(min(segments, tokens), 1)
-    return tokens * min(kept, segments) // segments
-
-
-def distributions_in_loss(algorithm: Algorithm) -> bool:
-    """Say whether the loss reads whole distributions: it does where there is no advantage to put them into."""
-    own = type(algorithm).advantages is not StatelessAlgorithm.advantages
-    return algorithm.needs.teacher_distribution and not own
-
-
-def scheduled_coefficients(algorithm: Algorithm, step: Step) -> dict[str, float]:
-    """Return the coefficients that an algorithm sets for a step, for metrics and plots."""
-    found: dict[str, float] = {}
-    for name in ("mixing", "hint_probability"):
-        method = getattr(algorithm, name, None)
-        if callable(method):
-            found[f"coefficient/{name}"] = float(method(step))
-    probability = getattr(algorithm, "probability", None)
-    if callable(probability):
-        found["coefficient/supervised_probability"] = float(probability())
-    return found

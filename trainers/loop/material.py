@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 from planarena.bench import Task
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.bench import load_bench
-from planarena.trainers.local.data import Encoder, Order, TrainingData, load_data
-from planarena.trainers.local.score import Judges, Scorer, open_judges
+from planarena.trainers.loop.bench import load_bench
+from planarena.trainers.loop.data import Encoder, Order, TrainingData, load_data
+from planarena.trainers.loop.score import Judges, Scorer, open_judges
 from planarena.trainers.types import Needs
 
 __all__ = ["Material"]

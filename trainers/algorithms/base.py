@@ -38,16 +38,16 @@ class PolicyConfig(AlgorithmConfig, frozen=True, kw_only=True):
     """Options of every algorithm that updates a policy on rollouts."""
 
     eps_low: Annotated[
-        float, option("PPO's 0.2; 003 trains on-policy, where it is inert", "lower clip radius", ge=0, le=1)
+        float, option("PPO's 0.2; CHORD trains on-policy, where it is inert", "lower clip radius", ge=0, le=1)
     ] = 0.2
     eps_high: Annotated[float, option("PPO's 0.2", "upper clip radius", ge=0)] = 0.2
     dual_clip: (
         Annotated[float, option("verl's 3.0; no paper here has it", "bound on the ratio where A < 0", gt=1)]
         | None
     ) = 3.0
-    aggregation: Annotated[surrogate.Aggregation, option("003 Eq. 2", "how the token losses become one")] = (
-        "token-mean"
-    )
+    aggregation: Annotated[
+        surrogate.Aggregation, option("CHORD Eq. 2", "how the token losses become one")
+    ] = "token-mean"
     kl_coef: Annotated[
         float, option("ours: the papers train without a KL term", "weight of the KL to the reference", ge=0)
     ] = 0.0

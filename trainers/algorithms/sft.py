@@ -1,6 +1,6 @@
 """SFT: the token-mean cross-entropy on demonstrations, optionally with a token weight.
 
-L = -sum(w log pi) / sum(mask). Source: 003 Eq. 1, 002 Eq. 1. With `weight: is` it is DFT.
+L = -sum(w log pi) / sum(mask). Source: CHORD Eq. 1, ToolUPT Eq. 1. With `weight: is` it is DFT.
 No deviation.
 """
 
@@ -26,13 +26,13 @@ __all__ = [
 ]
 
 
-ClipAbove = Annotated[float, option("003 B.2", "probability above which is_clip gives 0", ge=0, le=1)]
-FocalGamma = Annotated[float, option("ours: 003 gives no exponent", "exponent of focal", ge=0)]
-TopFraction = Annotated[float, option("003 B.2", "share of tokens of entropy_top", gt=0, le=1)]
+ClipAbove = Annotated[float, option("CHORD B.2", "probability above which is_clip gives 0", ge=0, le=1)]
+FocalGamma = Annotated[float, option("ours: CHORD gives no exponent", "exponent of focal", ge=0)]
+TopFraction = Annotated[float, option("CHORD B.2", "share of tokens of entropy_top", gt=0, le=1)]
 
 
 class Weighted(Protocol):
-    """Options of a weighted cross-entropy on demonstrations (003 appendix B.2)."""
+    """Options of a weighted cross-entropy on demonstrations (CHORD appendix B.2)."""
 
     @property
     def weight(self) -> demonstrations.TokenWeight: ...
@@ -48,7 +48,7 @@ class SFTConfig(AlgorithmConfig, frozen=True, kw_only=True, tag="sft"):
     """Options of SFT."""
 
     weight: Annotated[
-        demonstrations.TokenWeight, option("003 Eq. 1", "token weight of the cross-entropy")
+        demonstrations.TokenWeight, option("CHORD Eq. 1", "token weight of the cross-entropy")
     ] = "none"
     clip_above: ClipAbove = 0.4
     focal_gamma: FocalGamma = 2.0
@@ -93,7 +93,7 @@ class SFT(StatelessAlgorithm[SFTConfig]):
     """Supervised fine-tuning."""
 
     title = "SFT"
-    paper = "003 Eq. 1; 002 Eq. 1"
+    paper = "CHORD Eq. 1; ToolUPT Eq. 1"
 
     def __init__(self, config: SFTConfig) -> None:
         super().__init__(config)

@@ -1,6 +1,6 @@
 """SFT, then RL: supervised updates for a number of steps, an RL algorithm from that checkpoint on.
 
-003 section 3.2 calls it CHORD with a binary mu: 1, then 0. Source: 001, 002, 003 baselines.
+CHORD section 3.2 calls it CHORD with a binary mu: 1, then 0. Source: AWPO, ToolUPT, CHORD baselines.
 
 Deviations: 1. one run does both; SFT-light is one epoch of the expert data and SFT-best the best
 validated checkpoint, which the trainer selects.
@@ -40,16 +40,18 @@ RLConfig = GRPOConfig | DrGRPOConfig | DAPOConfig | FGDAPOConfig
 class SFTThenRLConfig(AlgorithmConfig, frozen=True, kw_only=True, tag="sft-rl"):
     """Options of the two-stage pipeline."""
 
-    sft_steps: Annotated[int, option("002 Table 7: 3000", "supervised steps before RL", ge=0)] = 3000
-    sft: Annotated[SFTConfig, option("003 Eq. 1", "the supervised stage")] = SFTConfig()
-    rl: Annotated[RLConfig, option("001, 003: GRPO; 002: DAPO*, FG-DAPO", "the RL stage")] = GRPOConfig()
+    sft_steps: Annotated[int, option("ToolUPT Table 7: 3000", "supervised steps before RL", ge=0)] = 3000
+    sft: Annotated[SFTConfig, option("CHORD Eq. 1", "the supervised stage")] = SFTConfig()
+    rl: Annotated[RLConfig, option("AWPO, CHORD: GRPO; ToolUPT: DAPO*, FG-DAPO", "the RL stage")] = (
+        GRPOConfig()
+    )
 
 
 class SFTThenRL(StatelessAlgorithm[SFTThenRLConfig]):
     """Two stages behind one interface."""
 
     title = "SFT+RL"
-    paper = "001 section 4.1; 002 section 4.3; 003 section 3.2"
+    paper = "AWPO section 4.1; ToolUPT section 4.3; CHORD section 3.2"
 
     def __init__(self, config: SFTThenRLConfig) -> None:
         super().__init__(config)

@@ -111,7 +111,7 @@ class ExpertsConfig(_Section, frozen=True, kw_only=True):
 
     Attributes:
         mode: `shared`: the gold of the RL prompts themselves; `disjoint`: a share of the tasks, which then are no
-            RL prompts (003 section 4.1); `aligned`: for a share of the RL prompts, their own (LUFFY).
+            RL prompts (CHORD section 4.1); `aligned`: for a share of the RL prompts, their own (LUFFY).
         ratio: That share.
         data: Another run, file or folder; empty takes the run's.
         generators: Only demonstrations that these made; empty for all.

@@ -54,7 +54,7 @@ class Sample:
         reward: The outcome reward; NaN before it is scored.
         token_rewards: T rewards, or empty.
         reason: The reasoning reward; NaN where the judge failed or nobody asked.
-        decay: Sequential importance weight (000 Eq. 20).
+        decay: Sequential importance weight (DUPO Eq. 20).
         anchors: N ids of the observation before each step.
         returns: N discounted returns from each step.
         trajectory: Id of the episode.
@@ -94,7 +94,7 @@ class Expert:
         prompt_ids: L tokens.
         target_ids: T tokens, the end included.
         mask: T flags; 0 on observations inside an imitated episode.
-        keep: T flags of the selective loss (002 Eq. 19).
+        keep: T flags of the selective loss (ToolUPT Eq. 19).
         key: What the engine looks the row up by.
     """
 
@@ -331,7 +331,7 @@ def mini_batches(
 
 
 def token_type_codes(parsed: Parsed, offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the type of each token as a code (000 section 4.1)."""
+    """Return the type of each token as a code (DUPO section 4.1)."""
     return [int(kind) for kind in formats.token_types(parsed, offsets)]
 
 
@@ -340,7 +340,7 @@ def conditioned_messages(
 ) -> list[dict[str, Any]]:
     """Return a prompt that shows the ground truth, for the teacher of GEAR, RLSD and OPSD.
 
-    Source: 004's abstract and OPSD: the same model, conditioned on the ground truth. The wording is ours.
+    Source: GEAR's abstract and OPSD: the same model, conditioned on the ground truth. The wording is ours.
 
     Args:
         messages: The prompt.

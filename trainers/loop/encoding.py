@@ -89,7 +89,7 @@ class Encoder:
         max_prompt: Most tokens of a prompt.
         context: Positions of the model.
         max_response: Most tokens of a response.
-        selective: Find the tokens of the selective loss (002 Eq. 19).
+        selective: Find the tokens of the selective loss (ToolUPT Eq. 19).
 
     Attributes:
         counts: Rows left out by reason.

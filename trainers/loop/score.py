@@ -131,7 +131,7 @@ class Scorer:
         if score.token_rewards is not None:
             sample.token_rewards = score.token_rewards.tolist()
         elif self.needs.token_rewards:
-            # A reward without a process part is the same at every token (002 Eq. 14 with no correct token).
+            # A reward without a process part is the same at every token (ToolUPT Eq. 14 with no correct token).
             sample.token_rewards = [sample.reward] * len(sample.response_ids)
         sample.success = float(self.exact.score(sample.parsed, gold, context).total)
         for name in score.missing:

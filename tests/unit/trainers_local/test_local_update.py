@@ -12,7 +12,14 @@ import torch
 
 from planarena.formats import get as get_format
 from planarena.trainers import algorithms
-from planarena.trainers.config import RolloutConfig, StageConfig, TrainConfig, UpdateConfig, complete
+from planarena.trainers.config import (
+    ModelConfig,
+    RolloutConfig,
+    StageConfig,
+    TrainConfig,
+    UpdateConfig,
+    complete,
+)
 from planarena.trainers.local.backend import LocalBackend
 from planarena.trainers.local.model import Policy
 from planarena.trainers.local.optimiser import Optimiser
@@ -248,7 +255,7 @@ def test_the_learning_rate_warms_up_and_falls() -> None:
 
 
 def test_each_stage_warms_up_and_falls_by_itself() -> None:
-    """A supervised stage of 4 steps at a rate of its own, then RL (002 Table 7)."""
+    """A supervised stage of 4 steps at a rate of its own, then RL (ToolUPT Table 7)."""
     sft = StageConfig(learning_rate=8.0, schedule="cosine", final_ratio=0.0)
     update = UpdateConfig(learning_rate=2.0, schedule="constant", warmup=2, sft=sft)
     algorithm = algorithms.get("sft-rl", sft_steps=4)
@@ -266,6 +273,24 @@ def test_each_stage_warms_up_and_falls_by_itself() -> None:
     # An algorithm that is supervised from end to end has one stage, and `update.sft` is not for it.
     alone = rate_of(algorithms.get("sft"), Step(step=3, total_steps=9), update, supervised=True)
     assert alone == 2.0
+
+
+def test_a_recipe_gives_its_supervised_stage_a_rate() -> None:
+    """The supervised stage of SFT+DAPO* runs at 1e-5 with a cosine, RL at 1e-6 (ToolUPT Table 7)."""
+    update = complete(TrainConfig(algorithm="sft-dapo-star", model=ModelConfig(path="some/model"))).update
+    assert (update.learning_rate, update.schedule) == (1e-6, "constant")
+    assert update.sft == StageConfig(learning_rate=1e-5, schedule="cosine")
+    algorithm = algorithms.get("sft-dapo-star")
+    rates = {
+        done: rate_of(algorithm, Step(step=done, total_steps=3600), update, supervised=done < 3000)
+        for done in (0, 1500, 2999, 3000, 3599)
+    }
+    assert rates[0] == 1e-5
+    assert rates[1500] == pytest.approx(5.5e-6)
+    assert rates[2999] == pytest.approx(1e-6, rel=1e-4)
+    assert (rates[3000], rates[3599]) == (1e-6, 1e-6)
+    # The tiny model takes none of a recipe's rates.
+    assert complete(TrainConfig(algorithm="sft-dapo-star")).update.sft is None
 
 
 def test_mini_batches_keep_groups_whole_and_pass_over_all() -> None:

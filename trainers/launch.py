@@ -75,12 +75,12 @@ def train(
 
     Args:
         config: What to do; open fields take the recipe's or the engine's values.
-        show: Told (steps done, steps, metrics) after each step.
-        say: Told what else happens, in words.
+        show: Gets (steps done, steps, metrics) after each step.
+        say: Gets what else happens, in words.
         fresh: Throw an earlier run in the same folder away.
 
     Raises:
-        UserError: Something that the caller can mend.
+        UserError: Something that the caller can fix.
         PlanArenaError: Out of memory, no space, updates that are not finite.
     """
     completed = complete(config)

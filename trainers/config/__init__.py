@@ -1,4 +1,4 @@
-"""What a training run is told, and how recipes and defaults complete it."""
+"""The settings of a training run, and how recipes and defaults complete it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How recipes and defaults complete what a training run is told, and the numbers that no run can use."""
+"""How recipes and defaults complete the settings of a training run, and the numbers that no run can use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training run is told, section by section."""
+"""The settings of a training run, section by section."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def start_policy(
         config: Complete.
         needs: Of the algorithm.
         device: Where to.
-        say: Told what takes time.
+        say: Gets what takes time.
 
     Raises:
         UserError: As `load_policy`; a model path that is nothing.

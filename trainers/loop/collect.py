@@ -177,7 +177,7 @@ class Collector:
 
 
 def _chosen(found: Rollouts, groups: Sequence[int]) -> Rollouts:
-    """Return some groups, numbered anew from 0."""
+    """Return some groups, numbered from 0 again."""
     place = {group: number for number, group in enumerate(groups)}
     samples = [
         replace(sample, group=place[sample.group]) for sample in found.samples if sample.group in place

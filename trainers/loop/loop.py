@@ -45,8 +45,8 @@ class Loop:
         algorithm: Fresh.
         folder: The run's folder, opened.
         backend: Holds the policy and computes.
-        show: Told (steps done, steps, metrics) after each step.
-        say: Told what else happens.
+        show: Gets (steps done, steps, metrics) after each step.
+        say: Gets what else happens.
         material: What the run works on, where it has been read already; closed at the end either way.
     """
 
@@ -86,7 +86,7 @@ class Loop:
             Interrupted: Ctrl-C.
         """
         try:
-            # First of all: a path that is wrong is said before a tiny model has been taught its format.
+            # First of all: a wrong path is reported before a tiny model has been taught its format.
             self.material.open()
             self._set_up()
             return self._train()

@@ -18,12 +18,12 @@ __all__ = ["Material"]
 class Material:
     """Read in two steps: the bench needs no model, rows need its tokenizer.
 
-    An engine that takes a minute to start reads both before, so that a wrong path or template is said at once.
+    An engine that takes a minute to start reads both before, so that a wrong path or template is reported at once.
 
     Args:
         config: Complete.
         needs: Of the algorithm.
-        say: Told what was left out, and what the choice of the bench means.
+        say: Gets what was left out, and what the choice of the bench means.
 
     Attributes:
         bench: Tasks that validation plays; after `open`.

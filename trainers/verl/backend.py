@@ -49,7 +49,7 @@ class Cluster:
         sleep: Frees the rollout's memory, where it does not keep it.
         save: Writes a checkpoint of all ranks into a folder.
         load: Reads one.
-        note: Told (metrics, step), for verl's own loggers.
+        note: Gets (metrics, step), for verl's own loggers.
         sleeps: The rollout forgets its weights while the policy trains.
         facts: For run.json.
         adapters: Folder of the adapters that the run began with, where adapters train.

@@ -79,7 +79,7 @@ async def act(loop: Any, wanted: dict[str, Any], prompt: list[int]) -> Any:
         wanted: With `episode` as `episode_task` gives it.
         prompt: Ids of the first prompt.
     """
-    from planarena.trainers.verl.agent_loop import chat_of, output
+    from planarena.trainers.verl.agent_output import chat_of, output
 
     task = wanted["episode"]
     row = msgspec.json.decode(task["row"], type=EpisodeRow)

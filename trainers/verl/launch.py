@@ -42,12 +42,12 @@ def launch(
 
     Args:
         config: Complete.
-        show: Told (steps done, steps, metrics) after each step.
-        say: Told what else happens.
+        show: Gets (steps done, steps, metrics) after each step.
+        say: Gets what else happens.
         fresh: Throw an earlier run in the same folder away.
 
     Raises:
-        UserError: Something that the caller can mend: a missing package, too little shared memory, a setting.
+        UserError: Something that the caller can fix: a missing package, too little shared memory, a setting.
         PlanArenaError: A process died, memory ran out, updates that are not finite.
     """
     check_installed()
@@ -127,7 +127,7 @@ def opened(config: TrainConfig, needs: Needs, root: Path, say: Callable[[str], N
         config: Complete.
         needs: What the workers have to hold; every session of the trainer may need less.
         root: The run's folder; what verl prints goes to `verl/driver.log` in it.
-        say: Told what takes time.
+        say: Gets what takes time.
 
     Raises:
         UserError: As `launch`, but for what `check_start` finds.

@@ -91,7 +91,7 @@ class CPUPlatform(PlatformBase):  # type: ignore[misc]  # verl is untyped
         return "CUDA_VISIBLE_DEVICES"
 
     def ray_resource_name(self) -> str:
-        """Return GPU: verl counts no other resource, so Ray is told of logical ones."""
+        """Return GPU: verl counts no other resource, so Ray gets logical ones."""
         return "GPU"
 
     def ray_noset_envvars(self) -> list[str]:

@@ -130,7 +130,7 @@ class Server:
             for part in _classes(batch):
                 try:
                     answers = await asyncio.to_thread(self._decode, part)
-                except Exception as error:  # whoever asked is told
+                except Exception as error:  # whoever asked gets the error
                     for request in part:
                         request.answer.set_exception(error)
                     continue

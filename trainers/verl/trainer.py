@@ -38,8 +38,8 @@ class Session:
         algorithm: Fresh.
         folder: The run's folder, opened.
         policy: The tokenizer and the size of the context.
-        show: Told (steps done, steps, metrics) after each step.
-        say: Told what else happens.
+        show: Gets (steps done, steps, metrics) after each step.
+        say: Gets what else happens.
         material: What the run works on, where it has been read already.
     """
 

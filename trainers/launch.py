@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from planarena.errors import UserError
 from planarena.trainers.config import TrainConfig, complete
 
 if TYPE_CHECKING:
-    from planarena.trainers.local.run import RunFolder
+    from planarena.trainers.loop.run import RunFolder
     from planarena.trainers.types import Algorithm
 
 __all__ = ["TrainResult", "build_algorithm", "result_of", "train"]
@@ -74,12 +75,12 @@ def train(
 
     Args:
         config: What to do; open fields take the recipe's or the engine's values.
-        show: Told (steps done, steps, metrics) after each step.
-        say: Told what else happens, in words.
+        show: Gets (steps done, steps, metrics) after each step.
+        say: Gets what else happens, in words.
         fresh: Throw an earlier run in the same folder away.
 
     Raises:
-        UserError: Something that the caller can mend.
+        UserError: Something that the caller can fix.
         PlanArenaError: Out of memory, no space, updates that are not finite.
     """
     completed = complete(config)
@@ -90,13 +91,16 @@ def train(
             say(f"{name} is {value}: the paper's, cut to its share of {completed.steps} steps")
     if completed.engine == "verl":
         return _train_on_verl(completed, show, say, fresh)
-    from planarena.trainers.local.engine import Engine
-    from planarena.trainers.local.run import RunFolder
+    from planarena.trainers.local.backend import LocalBackend
+    from planarena.trainers.local.start import start_policy
+    from planarena.trainers.loop.loop import Loop
+    from planarena.trainers.loop.run import RunFolder
 
-    folder = RunFolder(completed, fresh=fresh)
+    folder, tell = RunFolder(completed, fresh=fresh), say or _ignore
     if not folder.finished:
-        engine = Engine(completed, algorithm, folder, show=show or _ignore, say=say or _ignore)
-        engine.run()
+        start = partial(start_policy, completed, algorithm.needs, say=tell)
+        backend = LocalBackend(completed, algorithm, start)
+        Loop(completed, algorithm, folder, backend, show=show or _ignore, say=tell).run()
     return result_of(folder, completed)
 
 
@@ -107,8 +111,8 @@ def result_of(folder: RunFolder, config: TrainConfig) -> TrainResult:
         folder: The run's folder, opened.
         config: Complete.
     """
-    from planarena.trainers.local.metrics import read_metrics
-    from planarena.trainers.local.save import Checkpoints
+    from planarena.trainers.loop.checkpoints import Checkpoints
+    from planarena.trainers.loop.metrics import read_metrics
 
     checkpoints = Checkpoints(folder.path, config.checkpoint.keep)
     steps = checkpoints.steps()

@@ -13,6 +13,7 @@ __all__ = [
     "draw_hint_segments",
     "dynamic_upper_clip",
     "exponential_decay",
+    "hint_length",
     "hint_probability",
     "variance_clip_radius",
     "warmup_cosine",
@@ -22,7 +23,7 @@ __all__ = [
 def warmup_cosine(step: int, *, warmup: int, decay: int, peak: float, valley: float) -> float:
     """Return CHORD's mu: linear warm-up from 0 to `peak`, then a cosine down to `valley`.
 
-    Source: 003 section 4.3 and appendix A.1 ("decreasing from 0.9 to 0.05"). Deviation: 1. the paper
+    Source: CHORD section 4.3 and appendix A.1 ("decreasing from 0.9 to 0.05"). Deviation: 1. the paper
     names no shape; the cosine is that of both public implementations.
 
     Args:
@@ -42,7 +43,7 @@ def warmup_cosine(step: int, *, warmup: int, decay: int, peak: float, valley: fl
 def adaptive_coefficient(mean_reward: float, *, threshold: float) -> float:
     """Return CHORD's reward-driven mu = max(0, tau - mean reward), held inside [0, 1].
 
-    Source: 003 appendix B.1. Deviation: 1. clamped at 1, since a mean reward of -3 would give 3.5;
+    Source: CHORD appendix B.1. Deviation: 1. clamped at 1, since a mean reward of -3 would give 3.5;
     2. a mean that is not finite (no reward at all) gives 0.
     """
     if not math.isfinite(mean_reward):
@@ -53,7 +54,7 @@ def adaptive_coefficient(mean_reward: float, *, threshold: float) -> float:
 def exponential_decay(step: int, *, rate: float) -> float:
     """Return DUPO's gamma = exp(-zeta * t), t the 1-based step.
 
-    Source: 000 Eq. 13. No deviation.
+    Source: DUPO Eq. 13. No deviation.
 
     Args:
         step: The paper's t, from 1.
@@ -65,7 +66,7 @@ def exponential_decay(step: int, *, rate: float) -> float:
 def cyclic_triangle(step: int, *, low: float, high: float, period: int, rise: float = 0.5) -> float:
     """Return ToolUPT's gamma: linear from `low` up to `high` and back, again and again.
 
-    Source: 002 section 3.4 (shape only). Deviation: 1. the numbers are ours.
+    Source: ToolUPT section 3.4 (shape only). Deviation: 1. the numbers are ours.
 
     Args:
         step: Optimiser steps done, from 0.
@@ -82,7 +83,7 @@ def cyclic_triangle(step: int, *, low: float, high: float, period: int, rise: fl
 def dynamic_upper_clip(average: Tensor, *, step: int, total_steps: int, floor: float) -> Tensor:
     """Return DUPO's upper clip radius eps_H = m * tau / (m + tau), tau = T - t + 1.
 
-    Source: 000 Eq. 12. Deviations: 1. a negative average counts as 0, because the formula then has a
+    Source: DUPO Eq. 12. Deviations: 1. a negative average counts as 0, because the formula then has a
     pole and an empty clip interval; 2. never below `floor` (0 gives the printed law for m >= 0).
 
     Args:
@@ -103,7 +104,7 @@ def dynamic_upper_clip(average: Tensor, *, step: int, total_steps: int, floor: f
 def variance_clip_radius(mean_weight: float, *, smallest: float, largest: float) -> float:
     """Return AWPO's clip radius e_min + (1 - mean gate weight) * (e_max - e_min).
 
-    Source: 001 Eq. 29. No deviation.
+    Source: AWPO Eq. 29. No deviation.
     """
     return smallest + (1.0 - mean_weight) * (largest - smallest)
 
@@ -135,3 +136,15 @@ def draw_hint_segments(probability: float, segments: int, *, seed: int, row: int
     """
     generator = torch.Generator().manual_seed((seed * 1_000_003 + row) % (2**63))
     return int((torch.rand(segments, generator=generator) < probability).sum())
+
+
+def hint_length(tokens: int, segments: int, kept: int) -> int:
+    """Return how many tokens of a demonstration its first `kept` of `segments` equal parts hold (UFT).
+
+    Args:
+        tokens: Of the demonstration, its end excluded.
+        segments: At most as many as tokens.
+        kept: Shown parts.
+    """
+    segments = max(min(segments, tokens), 1)
+    return tokens * min(kept, segments) // segments

@@ -30,7 +30,7 @@ def option(source: str, about: str, **bounds: Any) -> msgspec.Meta:
     """Describe one option of a configuration: where its default comes from, what it does, its range.
 
     Args:
-        source: The paper and place that fixes the default (`000 Eq. 13`), or `ours` with the reason.
+        source: The paper and place that fixes the default (`DUPO Eq. 13`), or `ours` with the reason.
         about: One clause on what the option changes.
         **bounds: `ge`, `gt`, `le`, `lt` as msgspec understands them.
 
@@ -84,20 +84,22 @@ class Needs:
         rollouts: Sampled responses with rewards.
         experts: A separate expert batch with teacher-forced log-probabilities.
         expert_entropy: The policy's entropy at the expert tokens.
-        expert_keep: The mask of expert tokens that stay in the selective loss (002 Eq. 19).
+        expert_keep: The mask of expert tokens that stay in the selective loss (ToolUPT Eq. 19).
         demonstrations: One demonstration row inside each group, flagged in `is_demo_B`.
         prompt_hints: Prefixes of demonstrations in the prompt, whose tokens form the expert batch.
         teacher_logp: Log-probabilities of the sampled tokens under the teacher.
         teacher_distribution: Full teacher distributions (or the reverse KL that they give).
+        teacher_in_loss: The loss itself reads those distributions; else `advantages` reads the reverse KL.
         reasoning_reward: A second reward channel on the reasoning.
         token_rewards: Rewards per token.
-        token_types: The type of each token (000 section 4.1).
-        step_decay: The sequential importance weight of each row (000 Eq. 20).
+        token_types: The type of each token (DUPO section 4.1).
+        step_decay: The sequential importance weight of each row (DUPO Eq. 20).
         entropy: The policy's entropy at each sampled token.
         step_anchors: Anchor observations and discounted returns of the steps.
         reference_policy: Log-probabilities under a frozen reference policy.
         preferences: Rows labelled chosen or rejected, in pairs where `pairs` is set.
         pairs: Chosen and rejected rows come in pairs of one context.
+        mismatched_pairs: Log-ratios of the batch's prompts with each other's responses (`mismatch_scalars`).
         group_filter: Groups without any difference in reward are dropped and refilled.
         gradient_norm: The engine reports the gradient norm after each update.
         own_phases: The algorithm decides from step to step between supervised and RL updates.
@@ -111,6 +113,7 @@ class Needs:
     prompt_hints: bool = False
     teacher_logp: bool = False
     teacher_distribution: bool = False
+    teacher_in_loss: bool = False
     reasoning_reward: bool = False
     token_rewards: bool = False
     token_types: bool = False
@@ -120,6 +123,7 @@ class Needs:
     reference_policy: bool = False
     preferences: bool = False
     pairs: bool = False
+    mismatched_pairs: bool = False
     group_filter: bool = False
     gradient_norm: bool = False
     own_phases: bool = False
@@ -133,7 +137,7 @@ class Needs:
 class RolloutBatch:
     """The whole rollout batch of one step, as advantages see it: B = P * K rows, T response tokens.
 
-    Nothing here carries a gradient. Groups must be whole; statistics that span the batch (001's clip
+    Nothing here carries a gradient. Groups must be whole; statistics that span the batch (AWPO's clip
     radius, REINFORCE++'s whitening) are those of the rows given.
 
     Args:
@@ -141,11 +145,11 @@ class RolloutBatch:
         mask_BT: (B, T) 1 on tokens that the policy generated; 0 on padding and on tool observations.
         group_B: (B,) integer id of the prompt.
         old_logp_BT: (B, T) log-probability under the rollout policy; fixes the dtype of the advantages.
-        token_rewards_BT: (B, T) reward per token (002 Eq. 14; REINFORCE++ with dense rewards).
+        token_rewards_BT: (B, T) reward per token (ToolUPT Eq. 14; REINFORCE++ with dense rewards).
         reason_B: (B,) reasoning reward; NaN where the judge failed.
         token_type_BT: (B, T) integer codes of `planarena.formats.TokenType`.
         turn_BT: (B, T) integer id of the assistant turn of each token, 0-based within the row.
-        decay_B: (B,) sequential importance weight of the row's action (000 Eq. 20).
+        decay_B: (B,) sequential importance weight of the row's action (DUPO Eq. 20).
         is_demo_B: (B,) bool; the row is a demonstration placed in the group.
         trajectory_B: (B,) integer id of the episode that the row is a step of.
         anchor_BN: (B, N) integer id of the observation before each of the row's N steps, -1 for none.
@@ -227,7 +231,7 @@ class LossInputs:
         expert_logp_ET: (E, T') log-probability of the expert tokens under the policy.
         expert_mask_ET: (E, T') 1 on valid expert tokens.
         expert_entropy_ET: (E, T') entropy of the policy at the expert tokens, in nats.
-        expert_keep_ET: (E, T') 1 on expert tokens that stay in the selective loss (002 Eq. 19).
+        expert_keep_ET: (E, T') 1 on expert tokens that stay in the selective loss (ToolUPT Eq. 19).
     """
 
     logp_BT: Tensor | None = None
@@ -280,11 +284,18 @@ class LossOutputs:
 class Algorithm(Protocol):
     """One algorithm: pure tensor functions plus the little state that training must not lose.
 
-    `advantages` runs once per rollout batch on whole groups; `loss` runs once per micro-batch.
+    `advantages` runs once per rollout batch on whole groups; `loss` runs once per micro-batch. `StatelessAlgorithm`
+    has a default for every hook but `loss`.
+
+    Attributes:
+        config: The options.
+        needs: What an engine must supply.
+        step_discount: Discount of the returns from each step of an episode.
     """
 
     config: Any
     needs: Needs
+    step_discount: float
 
     def advantages(self, batch: RolloutBatch, step: Step) -> Advantages:
         """Return detached (B, T) advantages and what the loss needs besides."""
@@ -296,6 +307,26 @@ class Algorithm(Protocol):
 
     def phase(self, step: Step) -> Phase:
         """Say which batches this update uses: rollouts, experts, both, or labelled preference rows."""
+        ...
+
+    def stage(self, step: Step) -> tuple[int, int]:
+        """Return the steps done and the steps in all of the stage that this update belongs to."""
+        ...
+
+    def coefficients(self, step: Step) -> dict[str, float]:
+        """Return the scheduled coefficients of this step by name, for metrics and plots."""
+        ...
+
+    def hint_tokens(self, step: Step, row: int, length: int) -> int:
+        """Return how many of the first `length` tokens of a demonstration the prompt of a row shows."""
+        ...
+
+    def expert_scalars(self, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:
+        """Return the numbers of a whole expert batch that `loss` needs, where `expert_entropy` is needed."""
+        ...
+
+    def mismatch_scalars(self, logp_NT: Tensor, ref_logp_NT: Tensor, mask_NT: Tensor) -> dict[str, float]:
+        """Return the numbers of a whole preference batch that `loss` needs, where `mismatched_pairs` are."""
         ...
 
     def keep_groups(self, batch: RolloutBatch) -> Tensor:

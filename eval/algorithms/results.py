@@ -13,7 +13,7 @@ from planarena.eval.algorithms.plan import CONTROLS, StudyConfig, Unit, methods_
 from planarena.eval.algorithms.setting import TEST_SETS
 from planarena.eval.algorithms.signs import SIGNS, read_sign
 from planarena.eval.algorithms.study import result_path
-from planarena.trainers.local.save import write_json
+from planarena.trainers.loop.checkpoints import write_json
 
 __all__ = ["gather", "write_study"]
 

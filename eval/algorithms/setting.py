@@ -186,10 +186,9 @@ def make_base(config: StudyConfig) -> Path:
         return Path(config.model)
     from planarena.eval.algorithms.work import data_config, rollout_config
     from planarena.trainers.config import ModelConfig, TrainConfig
-    from planarena.trainers.local.data import load_texts
-    from planarena.trainers.local.model import Policy, make_tiny
-    from planarena.trainers.local.save import save_model
-    from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
+    from planarena.trainers.local.model import Policy, make_tiny, save_model
+    from planarena.trainers.loop.data import load_texts
+    from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
     from planarena.trainers.types import Needs
 
     folder = Path(config.out) / "base"

@@ -29,34 +29,34 @@ def _all_below(best: str, others: tuple[str, ...], source: str) -> tuple[Sign, .
 
 
 SIGNS: dict[str, tuple[Sign, ...]] = {
-    "000-table-3": (Sign("With", "Without", "3B: 52.10 and 48.70 overall"),),
-    "000-table-4": (Sign("With", "Without", "3B: 52.10 and 49.27 overall"),),
-    "000-table-5": (
+    "dupo-table-3": (Sign("With", "Without", "3B: 52.10 and 48.70 overall"),),
+    "dupo-table-4": (Sign("With", "Without", "3B: 52.10 and 49.27 overall"),),
+    "dupo-table-5": (
         Sign("Unified", "SFT", "3B: 52.10 and 47.82 overall"),
         Sign("Unified", "Cold Start", "3B: 52.10 and 50.21 overall"),
     ),
-    "000-table-6": _all_below(
+    "dupo-table-6": _all_below(
         "lambda_sem=0.5",
         ("lambda_sem=0.0", "lambda_sem=0.2", "lambda_sem=0.8"),
         "7B and the text; the 3B rows print the values of 0.5 and 0.8 the other way round",
     ),
-    "000-table-7": _all_below(
+    "dupo-table-7": _all_below(
         "decay=sequential", ("decay=none", "decay=linear", "decay=discrete"), "3B, overall"
     ),
-    "000-table-7-advantage": _all_below("sequential", ("none", "linear", "discrete"), "3B, overall"),
-    "000-figure-5-tag": (Sign("rho_tag=0.5", "rho_tag=0.0", "the text: needed up to a modest threshold"),),
-    "000-figure-5-content": (
+    "dupo-table-7-advantage": _all_below("sequential", ("none", "linear", "discrete"), "3B, overall"),
+    "dupo-figure-5-tag": (Sign("rho_tag=0.5", "rho_tag=0.0", "the text: needed up to a modest threshold"),),
+    "dupo-figure-5-content": (
         Sign("rho_content=1.0", "rho_content=0.25", "the text: more weight consistently improves"),
         Sign("rho_content=2.0", "rho_content=1.0", "the text: more weight consistently improves"),
     ),
-    "000-figure-6": (
+    "dupo-figure-6": (
         Sign("zeta=0.02", "zeta=0.005", "the text: excessive supervision degrades; the values are ours"),
         Sign("zeta=0.02", "zeta=1.0", "the text: supervision is needed initially; the values are ours"),
     ),
-    "001-table-2": _all_below(
+    "awpo-table-2": _all_below(
         "AWPO", ("SFT", "SFT+GRPO", "ToolRL", "Dr.GRPO", "DAPO"), "1.7B and 8B, overall"
     ),
-    "001-table-5": _all_below(
+    "awpo-table-5": _all_below(
         "AWPO",
         (
             "w/o difficulty-aware weighting",
@@ -66,8 +66,8 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         ),
         "all three backbones, overall; mixed-reward GRPO by section 1",
     ),
-    "001-eps-mix": (),
-    "002-table-1": _all_below(
+    "awpo-eps-mix": (),
+    "toolupt-table-1": _all_below(
         "ToolUPT",
         (
             "SFT",
@@ -83,10 +83,10 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         ),
         "average of four models",
     ),
-    "002-figure-4": _all_below(
+    "toolupt-figure-4": _all_below(
         "ToolUPT", ("w/o FGAE", "w/o SPO"), "w/o SPO: 54.92 and 53.52 (14B); w/o FGAE: the text"
     ),
-    "003-table-1": _all_below(
+    "chord-table-1": _all_below(
         "CHORD-phi",
         (
             "SFT-light",
@@ -100,13 +100,13 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         ),
         "tool use, overall",
     ),
-    "003-figure-7": _all_below("CHORD-mu", ("mu=0.02", "mu=0.1", "mu=0.5"), "rewards"),
-    "003-table-3": (
+    "chord-figure-7": _all_below("CHORD-mu", ("mu=0.02", "mu=0.1", "mu=0.5"), "rewards"),
+    "chord-table-3": (
         Sign("CHORD-phi", "GRPO (Pure RL)", "78.5 and 77.1 overall"),
         Sign("Adaptive mu (tau=0.5)", "Adaptive mu (tau=0.7)", "78.1 and 75.6 overall"),
         Sign("Adaptive mu (tau=0.5)", "CHORD-mu (Fixed Schedule)", "78.1 and 77.6 overall"),
     ),
-    "003-table-4": (
+    "chord-table-4": (
         Sign("CHORD-phi", "GRPO (Pure RL)", "78.5 and 77.1 overall"),
         Sign("CHORD-phi", "Focal Loss", "78.5 and 73.4 overall"),
         Sign("CHORD-phi", "IS Clip", "78.5 and 75.9 overall"),
@@ -114,16 +114,16 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         Sign("CHORD-phi", "Entropy Norm", "78.5 and 78.0 overall"),
         Sign("GRPO (Pure RL)", "Focal Loss", "77.1 and 73.4 overall"),
     ),
-    "003-table-5": _all_below("CHORD-phi", ("GRPO (Pure RL)", "IS Clip", "Focal Loss"), "AMC23"),
-    "003-table-6": (
+    "chord-table-5": _all_below("CHORD-phi", ("GRPO (Pure RL)", "IS Clip", "Focal Loss"), "AMC23"),
+    "chord-table-6": (
         Sign("chord-mu (Qwen2.5-72B)", "chord-mu (DeepSeek-R1)", "78.1 and 77.6 overall"),
         Sign("sft-best-rl (Qwen2.5-72B)", "sft-best-rl (DeepSeek-R1)", "77.7 and 76.1 overall"),
     ),
-    "003-figure-11": (
+    "chord-figure-11": (
         Sign("CHORD-tune-both", "CHORD-mu", "rewards, slightly; the paper calls it not significant"),
     ),
-    "003-group-and-sync": (),
-    "004-variants": _all_below(
+    "chord-group-and-sync": (),
+    "gear-variants": _all_below(
         "GEAR",
         ("GRPO", "token only", "no entropy extension", "random boundaries", "fixed length", "magnitude"),
         "the caption and the abstract; definitions of the variants are ours",
@@ -133,9 +133,9 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
 
 # Why the study's tasks cannot carry it.
 _NOT_HERE = {
-    "003-figure-7": "it needs mathematics problems with a reward of their own",
-    "003-table-5": "it needs mathematics problems with a reward of their own",
-    "003-table-6": "it needs demonstrations of two generators",
+    "chord-figure-7": "it needs mathematics problems with a reward of their own",
+    "chord-table-5": "it needs mathematics problems with a reward of their own",
+    "chord-table-6": "it needs demonstrations of two generators",
 }
 
 

@@ -45,10 +45,13 @@ def run_study(config: StudyConfig, tell: Progress | None = None) -> dict[str, An
     from planarena.eval.algorithms.results import gather, write_study
     from planarena.eval.algorithms.setting import prepare
     from planarena.eval.algorithms.signs import refuse_ablation
+    from planarena.trainers.algorithms.ablations import current_name
 
     if not config.out:
         raise UserError("no folder for the study is given", where="--out", fix="write --out DIR")
     if config.ablation:
+        # A name of an earlier release is understood.
+        config = msgspec.structs.replace(config, ablation=current_name(config.ablation))
         refuse_ablation(config.ablation)
     units = units_of(config)
     root = Path(config.out)

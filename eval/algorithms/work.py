@@ -188,8 +188,8 @@ def do_unit(config: StudyConfig, unit: Unit) -> dict[str, Any]:
         unit: Whose needs are done.
     """
     from planarena.trainers import train
-    from planarena.trainers.local.metrics import read_metrics
-    from planarena.trainers.local.save import write_json
+    from planarena.trainers.loop.checkpoints import write_json
+    from planarena.trainers.loop.metrics import read_metrics
 
     folder = _folder(config, unit)
     result = folder / "result.json"

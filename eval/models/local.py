@@ -15,7 +15,7 @@ from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
 from planarena.eval.models.native_text import message_of, split_thought
 from planarena.trainers.local.chat_policy import ChatPolicy
-from planarena.trainers.local.tokenizer import ChatTokenizer
+from planarena.trainers.loop.tokenizer import ChatTokenizer
 
 __all__ = ["LocalPolicy", "digest_folder", "prepare_template"]
 

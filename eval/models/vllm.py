@@ -20,7 +20,7 @@ from planarena.eval.models.local import (
     read_ids,
     seed_of,
 )
-from planarena.trainers.local.tokenizer import ChatTokenizer
+from planarena.trainers.loop.tokenizer import ChatTokenizer
 
 __all__ = ["VllmPolicy", "vllm_installed"]
 

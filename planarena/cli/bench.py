@@ -65,6 +65,11 @@ def algorithms(
     if ablation == "list":
         _print_ablations(as_json)
         return
+    if ablation:
+        from planarena.trainers.algorithms.ablations import current_name
+
+        if current_name(ablation) != ablation:
+            sys.stderr.write(f"hint: {plain(ablation)} is called {current_name(ablation)} now\n")
     read = _read(
         config,
         settings or [],

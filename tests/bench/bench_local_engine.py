@@ -20,14 +20,15 @@ import torch
 
 from planarena.trainers import algorithms
 from planarena.trainers.config import RolloutConfig, TinyConfig, TrainConfig, UpdateConfig, complete
+from planarena.trainers.local.backend import LocalBackend
 from planarena.trainers.local.generate import generate
-from planarena.trainers.local.metrics import rollout_metrics
 from planarena.trainers.local.model import Policy, make_tiny
-from planarena.trainers.local.optimiser import Optimiser
-from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
-from planarena.trainers.local.update import Updater, Work
+from planarena.trainers.loop.backend import Work
+from planarena.trainers.loop.batches import Sample, rollout_batch
+from planarena.trainers.loop.metrics import rollout_metrics
+from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
+from planarena.trainers.loop.update import Updater
 from planarena.trainers.types import Step
-from planarena.trainers.update import Sample, rollout_batch
 
 WORDS = (
     "ask the town hall when it opens and write down who answers find a table for four near the river".split()
@@ -65,9 +66,8 @@ class Ours:
         self.policy, self.prompts, self.group, self.length = policy, prompts, group, length
         self.ends = policy.chat.ends if ends else ()
         self.algorithm = algorithms.get("grpo")
-        self.updater = Updater(
-            policy, self.algorithm, Optimiser(policy, self.config.update), self.config, 1000
-        )
+        backend = LocalBackend(self.config, self.algorithm).hold(policy)
+        self.updater = Updater(backend, self.algorithm, self.config, 1000)
         self.done = 0
         self.times: list[float] = []
         self.tokens: list[int] = []

@@ -117,7 +117,7 @@ def test_a_killed_study_leaves_no_process_behind_and_goes_on(tmp_path: Path) -> 
 
 @pytest.mark.full
 def test_an_ablation_reports_on_the_papers_sign(tmp_path: Path) -> None:
-    found = bench(tmp_path / "table4", "--ablation", "000-table-4", "--jobs", "2", seeds=1)
+    found = bench(tmp_path / "table4", "--ablation", "dupo-table-4", "--jobs", "2", seeds=1)
     assert found.returncode == 0, found.stderr
     scores = json.loads((tmp_path / "table4" / "scores.json").read_text())
     signs = scores["ablation"]["signs"]
@@ -130,8 +130,8 @@ def test_an_ablation_reports_on_the_papers_sign(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (["--preset", "huge"], "there is no preset"),
-        (["--ablation", "000-table-9", "--out", "x"], "there is no ablation"),
-        (["--ablation", "003-table-6", "--out", "x"], "demonstrations of two generators"),
+        (["--ablation", "dupo-table-9", "--out", "x"], "there is no ablation"),
+        (["--ablation", "chord-table-6", "--out", "x"], "demonstrations of two generators"),
         ([], "no folder for the study"),
         (["--set", "batchs=3", "--out", "x"], "did you mean batches"),
     ],

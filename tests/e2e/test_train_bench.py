@@ -14,7 +14,7 @@ from planarena.bench import BENCH, DoNothing, GoldPolicy, bench_path, load_tasks
 from planarena.cli import main
 from planarena.records import read_rows, write_shard
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.bench import play_bench
+from planarena.trainers.loop.bench import play_bench
 
 REPLY = 120
 # Learns six rows by heart, which is a model that succeeds on their one or two tasks and on no other.

@@ -92,9 +92,9 @@ def test_a_first_phase_longer_than_the_run_takes_its_share() -> None:
     def options(name: str, steps: int, **given: Any) -> dict[str, Any]:
         return complete(TrainConfig(algorithm=name, steps=steps, options=given)).options
 
-    # 002 Table 7: 3,000 supervised steps of 3,600.
+    # ToolUPT Table 7: 3,000 supervised steps of 3,600.
     assert options("sft-dapo-star", 100) == {"sft_steps": 83}
-    # 001 gives no length of the run: a half.
+    # AWPO gives no length of the run: a half.
     assert options("sft-grpo", 100) == {"sft_steps": 50}
     # UFT: hints for 300 of 500 steps.
     assert options("uft", 50) == {"hint_steps": 30}

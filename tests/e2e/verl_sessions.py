@@ -19,7 +19,7 @@ def main(file: str) -> None:
     from planarena.trainers import train
     from planarena.trainers.config import TrainConfig, complete
     from planarena.trainers.launch import build_algorithm
-    from planarena.trainers.local.run import RunFolder
+    from planarena.trainers.loop.run import RunFolder
     from planarena.trainers.types import Needs
     from planarena.trainers.verl.launch import opened, remote_policy
     from planarena.trainers.verl.settings import wants_reference

@@ -12,7 +12,7 @@ import msgspec
 from planarena.errors import ConfigError
 from planarena.trainers.recipes import Recipe, load_recipe
 
-__all__ = ["Ablation", "Variant", "ablation", "ablation_names"]
+__all__ = ["Ablation", "Variant", "ablation", "ablation_names", "current_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +72,27 @@ def ablation_names() -> list[str]:
     return sorted(_ABLATIONS)
 
 
+def current_name(name: str) -> str:
+    """Return what an ablation is called; its paper used to be a number (`000-table-4`)."""
+    number, _, rest = name.partition("-")
+    return f"{_PAPERS[number]}-{rest}" if number in _PAPERS else name
+
+
 def ablation(name: str) -> Ablation:
-    """Return an ablation by name.
+    """Return an ablation by name, old names included.
 
     Raises:
         ConfigError: If there is none of that name.
     """
+    name = current_name(name)
     if name not in _ABLATIONS:
         near = difflib.get_close_matches(name, _ABLATIONS, n=1)
         fix = f"write {near[0]!r}" if near else f"choose one of {', '.join(ablation_names())}"
         raise ConfigError(f"there is no ablation {name!r}", fix=fix)
     return _ABLATIONS[name]
+
+
+_PAPERS = {"000": "dupo", "001": "awpo", "002": "toolupt", "003": "chord", "004": "gear"}
 
 
 def _sweep(recipe: str, path: str, values: tuple[Any, ...]) -> tuple[Variant, ...]:
@@ -115,18 +125,18 @@ _MATH_B2 = {"training.steps": 400, "training.group_size": 16, "training.sync_int
 
 _ALL = (
     Ablation(
-        "000-table-3",
-        "000 Table 3: global plan",
+        "dupo-table-3",
+        "DUPO Table 3: global plan",
         (Variant("Without", "dupo", data={"plan": False}), Variant("With", "dupo", data={"plan": True})),
     ),
     Ablation(
-        "000-table-4",
-        "000 Table 4: dynamic upper clip",
+        "dupo-table-4",
+        "DUPO Table 4: dynamic upper clip",
         (Variant("Without", "dupo", {"algorithm.clip": "static"}), Variant("With", "dupo")),
     ),
     Ablation(
-        "000-table-5",
-        "000 Table 5: unified optimisation",
+        "dupo-table-5",
+        "DUPO Table 5: unified optimisation",
         (
             Variant("SFT", "sft", {"format": "planarena"}),
             Variant("Cold Start", "cold-start"),
@@ -134,18 +144,18 @@ _ALL = (
         ),
     ),
     Ablation(
-        "000-table-6",
-        "000 Table 6: semantic reward",
+        "dupo-table-6",
+        "DUPO Table 6: semantic reward",
         _sweep("dupo", "reward.options.lambda_sem", (0.0, 0.2, 0.5, 0.8)),
     ),
     Ablation(
-        "000-table-7",
-        "000 Table 7: sequential decay, as printed (it cancels in the advantage)",
+        "dupo-table-7",
+        "DUPO Table 7: sequential decay, as printed (it cancels in the advantage)",
         _sweep("dupo", "reward.options.decay", ("none", "linear", "discrete", "sequential")),
     ),
     Ablation(
-        "000-table-7-advantage",
-        "000 Table 7 with the decay on the advantage; the application is ours",
+        "dupo-table-7-advantage",
+        "DUPO Table 7 with the decay on the advantage; the application is ours",
         tuple(
             Variant(
                 kind,
@@ -160,26 +170,26 @@ _ALL = (
         ),
     ),
     Ablation(
-        "000-figure-5-tag",
-        "000 Figure 5: weight of the tags; the values are ours",
+        "dupo-figure-5-tag",
+        "DUPO Figure 5: weight of the tags; the values are ours",
         tuple(Variant(f"rho_tag={weight}", "dupo", _tags(weight)) for weight in (0.0, 0.25, 0.5, 1.0, 1.5)),
     ),
     Ablation(
-        "000-figure-5-content",
-        "000 Figure 5: weight of the contents; the values are ours",
+        "dupo-figure-5-content",
+        "DUPO Figure 5: weight of the contents; the values are ours",
         tuple(
             Variant(f"rho_content={weight}", "dupo", _contents(weight))
             for weight in (0.25, 0.5, 1.0, 1.5, 2.0)
         ),
     ),
     Ablation(
-        "000-figure-6",
-        "000 Figure 6: decay rate of the supervised loss; the values are ours",
+        "dupo-figure-6",
+        "DUPO Figure 6: decay rate of the supervised loss; the values are ours",
         _sweep("dupo", "algorithm.zeta", (0.005, 0.01, 0.02, 0.05, 0.2, 1.0)),
     ),
     Ablation(
-        "001-table-2",
-        "001 Tables 2-3: baselines",
+        "awpo-table-2",
+        "AWPO Tables 2-3: baselines",
         (
             Variant("SFT", "sft", {"format": "toolrl"}),
             Variant("SFT+GRPO", "sft-grpo"),
@@ -190,8 +200,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "001-table-5",
-        "001 Table 5: components of AWPO",
+        "awpo-table-5",
+        "AWPO Table 5: components of AWPO",
         (
             Variant("AWPO", "awpo"),
             Variant("w/o difficulty-aware weighting", "awpo", {"algorithm.difficulty": False}),
@@ -201,13 +211,13 @@ _ALL = (
         ),
     ),
     Ablation(
-        "001-eps-mix",
-        "001 Eq. 25: where the gate closes; the values are ours",
+        "awpo-eps-mix",
+        "AWPO Eq. 25: where the gate closes; the values are ours",
         _sweep("awpo", "algorithm.eps_mix", (0.6, 0.75, 0.9, 1.0)),
     ),
     Ablation(
-        "002-table-1",
-        "002 Table 1: baselines",
+        "toolupt-table-1",
+        "ToolUPT Table 1: baselines",
         tuple(
             Variant(label, recipe)
             for label, recipe in (
@@ -226,8 +236,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "002-figure-4",
-        "002 Figure 4: FGAE and SPO",
+        "toolupt-figure-4",
+        "ToolUPT Figure 4: FGAE and SPO",
         (
             Variant("ToolUPT", "toolupt"),
             Variant("w/o FGAE", "toolupt", {"algorithm.fgae": False, "reward.name": "toolupt_outcome"}),
@@ -235,8 +245,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "003-table-1",
-        "003 Table 1: baselines on tool use",
+        "chord-table-1",
+        "CHORD Table 1: baselines on tool use",
         tuple(
             Variant(label, recipe)
             for label, recipe in (
@@ -253,8 +263,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "003-figure-7",
-        "003 Figure 7: dynamic against fixed mu, mathematics",
+        "chord-figure-7",
+        "CHORD Figure 7: dynamic against fixed mu, mathematics",
         (
             Variant("CHORD-mu", "chord-mu-math"),
             *(
@@ -264,8 +274,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "003-table-3",
-        "003 Table 3: adaptive mu",
+        "chord-table-3",
+        "CHORD Table 3: adaptive mu",
         (
             Variant("SFT-best", "sft-best"),
             Variant("SFT-best + RL", "sft-best-rl"),
@@ -277,13 +287,13 @@ _ALL = (
         ),
     ),
     Ablation(
-        "003-table-4",
-        "003 Table 4: token weights on tool use",
+        "chord-table-4",
+        "CHORD Table 4: token weights on tool use",
         (Variant("GRPO (Pure RL)", "grpo-binary"), *_weights("chord-phi", {})),
     ),
     Ablation(
-        "003-table-5",
-        "003 Table 5: token weights on mathematics, 16 rollouts, synchronised every 2 steps",
+        "chord-table-5",
+        "CHORD Table 5: token weights on mathematics, 16 rollouts, synchronised every 2 steps",
         (
             Variant(
                 "GRPO (Pure RL)",
@@ -294,8 +304,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "003-table-6",
-        "003 Table 6: expert source",
+        "chord-table-6",
+        "CHORD Table 6: expert source",
         tuple(
             Variant(f"{recipe} ({source})", recipe, data={"expert_source": source})
             for recipe in ("sft-best-rl", "chord-mu", "chord-phi")
@@ -303,8 +313,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "003-figure-11",
-        "003 Figure 11: mu together with phi",
+        "chord-figure-11",
+        "CHORD Figure 11: mu together with phi",
         (
             Variant("CHORD-mu", "chord-mu"),
             Variant("CHORD-phi", "chord-phi"),
@@ -312,8 +322,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "003-group-and-sync",
-        "003 appendix B.2: rollouts per prompt and synchronisation interval; the grid is ours",
+        "chord-group-and-sync",
+        "CHORD appendix B.2: rollouts per prompt and synchronisation interval; the grid is ours",
         tuple(
             Variant(
                 f"K={size} sync={interval}",
@@ -325,8 +335,8 @@ _ALL = (
         ),
     ),
     Ablation(
-        "004-variants",
-        "004 Figure 4: variants of GEAR (reconstruction); their definitions are ours",
+        "gear-variants",
+        "GEAR Figure 4: variants of GEAR (reconstruction); their definitions are ours",
         (
             Variant("GRPO", "gear", {"algorithm.kappa": 0.0}),
             Variant("GEAR", "gear"),

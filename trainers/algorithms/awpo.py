@@ -4,7 +4,7 @@ r_g = s_mix / (s_out + s_mix + eps_std) (Eq. 24); w_g = 1[mean_out < R_max] 1[r_
 A_out, A_mix standardised with population deviations (Eq. 22-23, 26); d_g = a_prio where
 tau_low < mean_out < tau_high, else a_base (Eq. 27); A = d_g [(1 - w_g) A_out + w_g A_mix] (Eq. 28);
 eps = e_min + (1 - mean_g w_g)(e_max - e_min) (Eq. 29); L = -E min(r A, clip(r, 1 - eps, 1 + eps) A) (Eq. 30).
-Source: 001 section 3.2. Algorithm 1's garbled line for r_g is read as Eq. 24.
+Source: AWPO section 3.2. Algorithm 1's garbled line for r_g is read as Eq. 24.
 
 Deviations: 1. eps_mix = 1.0 by default, because any smaller value closes the gate exactly where the
 outcome reward has no variance, the case the paper is about; 2. Eq. 30's ratio is a product over the
@@ -36,14 +36,14 @@ SOLVED_TOLERANCE = 1e-6
 class AWPOConfig(PolicyConfig, frozen=True, kw_only=True, tag="awpo"):
     """Options of AWPO; `eps_low` and `eps_high` act only without dynamic clipping."""
 
-    ddof: Annotated[Literal[0, 1], option("001 Eq. 22-23", "degrees of freedom of the deviations")] = 0
+    ddof: Annotated[Literal[0, 1], option("AWPO Eq. 22-23", "degrees of freedom of the deviations")] = 0
     eps_adv: Annotated[float, option("ours", "added to the deviation in Eq. 26", ge=0)] = 1e-6
     eps_std: Annotated[float, option("ours", "added in Eq. 24", ge=0)] = 1e-6
     eps_mix: Annotated[
         float, option("ours: below 1 the gate closes at zero outcome variance", "cap of r_g", ge=0)
     ] = 1.0
     reward_max: Annotated[
-        float, option("001 Eq. 14: the maximum of the outcome reward", "R_max of Eq. 25")
+        float, option("AWPO Eq. 14: the maximum of the outcome reward", "R_max of Eq. 25")
     ] = 2.0
     tau_low: Annotated[float, option("ours", "lower difficulty threshold")] = 0.5
     tau_high: Annotated[float, option("ours", "upper difficulty threshold")] = 1.5
@@ -53,18 +53,18 @@ class AWPOConfig(PolicyConfig, frozen=True, kw_only=True, tag="awpo"):
     e_max: Annotated[float, option("ours", "largest clip radius", ge=0, le=1)] = 0.2
     ratio: Annotated[
         Literal["token", "sequence", "sequence_geo"],
-        option("001 Eq. 30 is `sequence`; the default is ours", "ratio"),
+        option("AWPO Eq. 30 is `sequence`; the default is ours", "ratio"),
     ] = "token"
-    gating: Annotated[bool, option("001 Table 5", "off: the mixed reward alone makes the advantage")] = True
-    difficulty: Annotated[bool, option("001 Table 5", "off: every group weighs a_base")] = True
-    dynamic_clip: Annotated[bool, option("001 Table 5", "off: the fixed radii eps_low and eps_high")] = True
+    gating: Annotated[bool, option("AWPO Table 5", "off: the mixed reward alone makes the advantage")] = True
+    difficulty: Annotated[bool, option("AWPO Table 5", "off: every group weighs a_base")] = True
+    dynamic_clip: Annotated[bool, option("AWPO Table 5", "off: the fixed radii eps_low and eps_high")] = True
 
 
 class AWPO(ClippedPolicy[AWPOConfig]):
     """Advantage-weighted policy optimisation."""
 
     title = "AWPO"
-    paper = "001 Eq. 21-30"
+    paper = "AWPO Eq. 21-30"
 
     def base_needs(self) -> Needs:
         """Add the reasoning reward."""
@@ -95,7 +95,9 @@ class AWPO(ClippedPolicy[AWPOConfig]):
         gate_P = torch.where(unsolved_P & (share_P < config.eps_mix) & judged_P, share_P, 0.0)
         weight_P = gate_P if config.gating else judged_P.double()
         medium_P = (config.tau_low < outcome.mean_P) & (outcome.mean_P < config.tau_high)
-        priority_P = torch.where(medium_P & config.difficulty, config.a_prio, config.a_base).double()
+        # In float64 from the start: `where` on two plain numbers gives float32.
+        base_P = torch.full_like(outcome.mean_P, config.a_base)
+        priority_P = base_P.masked_fill(medium_P & config.difficulty, config.a_prio)
 
         weight_B = outcome.expand(weight_P)
         blended_B = outcome.expand(priority_P) * (

@@ -38,16 +38,16 @@ class PolicyConfig(AlgorithmConfig, frozen=True, kw_only=True):
     """Options of every algorithm that updates a policy on rollouts."""
 
     eps_low: Annotated[
-        float, option("PPO's 0.2; 003 trains on-policy, where it is inert", "lower clip radius", ge=0, le=1)
+        float, option("PPO's 0.2; CHORD trains on-policy, where it is inert", "lower clip radius", ge=0, le=1)
     ] = 0.2
     eps_high: Annotated[float, option("PPO's 0.2", "upper clip radius", ge=0)] = 0.2
     dual_clip: (
         Annotated[float, option("verl's 3.0; no paper here has it", "bound on the ratio where A < 0", gt=1)]
         | None
     ) = 3.0
-    aggregation: Annotated[surrogate.Aggregation, option("003 Eq. 2", "how the token losses become one")] = (
-        "token-mean"
-    )
+    aggregation: Annotated[
+        surrogate.Aggregation, option("CHORD Eq. 2", "how the token losses become one")
+    ] = "token-mean"
     kl_coef: Annotated[
         float, option("ours: the papers train without a KL term", "weight of the KL to the reference", ge=0)
     ] = 0.0
@@ -109,6 +109,7 @@ class StatelessAlgorithm(Generic[C]):
     paper = ""
     approximate = False
     needs = Needs()
+    step_discount = 1.0
 
     def __init__(self, config: C) -> None:
         self.config = config
@@ -126,6 +127,26 @@ class StatelessAlgorithm(Generic[C]):
         if not self.needs.rollouts:
             return "sft"
         return "both" if self.needs.experts else "rl"
+
+    def stage(self, step: Step) -> tuple[int, int]:
+        """Return the run: it is one stage."""
+        return step.step, step.total_steps
+
+    def coefficients(self, step: Step) -> dict[str, float]:  # noqa: ARG002
+        """Return none."""
+        return {}
+
+    def hint_tokens(self, step: Step, row: int, length: int) -> int:  # noqa: ARG002
+        """Return 0: prompts show no hint."""
+        return 0
+
+    def expert_scalars(self, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:  # noqa: ARG002
+        """Return none."""
+        return {}
+
+    def mismatch_scalars(self, logp_NT: Tensor, ref_logp_NT: Tensor, mask_NT: Tensor) -> dict[str, float]:  # noqa: ARG002
+        """Return none."""
+        return {}
 
     def keep_groups(self, batch: RolloutBatch) -> Tensor:
         """Return (B,) bool: every row trains."""

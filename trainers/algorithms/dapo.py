@@ -2,7 +2,7 @@
 
 L = -(1 / sum_i |y_i|) sum_i sum_t min(r A, clip(r, 1 - 0.2, 1 + 0.28) A).
 Source: arXiv 2503.14476. The soft overlong penalty is a reward (`trainers/rewards`).
-`dynamic_sampling: false` without that penalty is 002's DAPO*.
+`dynamic_sampling: false` without that penalty is ToolUPT's DAPO*.
 
 Deviations: 1. a group is dropped by the tolerance of degenerate groups, not by std == 0 exactly;
 2. dual clip at 3.

@@ -26,7 +26,7 @@ TokenWeight = Literal["none", "phi", "is", "is_clip", "focal", "entropy_top", "e
 
 
 def uncertainty(logp: Tensor) -> Tensor:
-    """Return phi = p (1 - p), detached: 0 at both ends of the probability scale (003 Eq. 5, 002 Eq. 21).
+    """Return phi = p (1 - p), detached: 0 at both ends of the probability scale (CHORD Eq. 5, ToolUPT Eq. 21).
 
     The papers' losses only mean what their text says with a stop-gradient: undetached, the expert
     token of a small p would be pushed down.
@@ -49,7 +49,7 @@ def token_weights(
 ) -> Tensor:
     """Return the stop-gradient weight of each expert token.
 
-    Source: 003 Eq. 4-6 and appendix B.2. Deviations: 1. `is_clip` drops tokens with p > 0.4 (the paper
+    Source: CHORD Eq. 4-6 and appendix B.2. Deviations: 1. `is_clip` drops tokens with p > 0.4 (the paper
     says "clips"); 2. the focal exponent and the scale of `entropy_norm` (mean weight 1) are ours.
 
     Args:
@@ -119,7 +119,7 @@ def entropy_statistics(entropy_ET: Tensor, mask_ET: Tensor, *, top_fraction: flo
 def expert_loss(inputs: LossInputs, step: Step, weight_ET: Tensor | None = None) -> Tensor:
     """Return -sum(w log pi) / sum(mask) over the expert batch: the token-mean of weighted cross-entropy.
 
-    Source: 003 Eq. 1, 002 Eq. 1, 000 Eq. 14 (with the current policy). No weight counts in the divisor.
+    Source: CHORD Eq. 1, ToolUPT Eq. 1, DUPO Eq. 14 (with the current policy). No weight counts in the divisor.
 
     Args:
         inputs: `expert_logp_ET` and `expert_mask_ET`; without them the result is 0.

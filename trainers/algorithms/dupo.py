@@ -3,7 +3,7 @@
 A = (R - mean) / mean (Eq. 11); eps_H = m tau / (m + tau), tau = T - t + 1 (Eq. 12);
 L_RL = -avg[rho(type) min(r A, clip(r, 1 - eps_L, 1 + eps_H) A)] (Eq. 8-9);
 L = gamma L_SFT + (1 - gamma) L_RL, gamma = exp(-zeta t), t from 1 (Eq. 13-14).
-Source: 000 section 4.2.
+Source: DUPO section 4.2.
 
 Deviations: 1. the objective of Eq. 8-9 is negated, since Eq. 13 adds it to a loss; 2. L_SFT uses the
 current policy (Eq. 14 prints theta_old, whose gradient is zero); 3. the advantage divides by
@@ -45,20 +45,20 @@ __all__ = ["DUPO", "DUPOConfig", "TypeWeights"]
 
 
 class TypeWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """rho: the weight of each token type (000 Eq. 8, Figure 5); the values are ours."""
+    """rho: the weight of each token type (DUPO Eq. 8, Figure 5); the values are ours."""
 
     tag_plan: Annotated[
-        float, option("ours: tags saturate early (000 Figure 5)", "<plan> and </plan>", ge=0)
+        float, option("ours: tags saturate early (DUPO Figure 5)", "<plan> and </plan>", ge=0)
     ] = 0.5
     tag_tool: Annotated[
-        float, option("ours: tags saturate early (000 Figure 5)", "the tool-call tags", ge=0)
+        float, option("ours: tags saturate early (DUPO Figure 5)", "the tool-call tags", ge=0)
     ] = 0.5
     tag_resp: Annotated[
-        float, option("ours: tags saturate early (000 Figure 5)", "the response tags", ge=0)
+        float, option("ours: tags saturate early (DUPO Figure 5)", "the response tags", ge=0)
     ] = 0.5
     plan: Annotated[float, option("ours", "tokens of the plan", ge=0)] = 1.0
     tool: Annotated[
-        float, option("ours: content matters most (000 Figure 5)", "tokens of the calls", ge=0)
+        float, option("ours: content matters most (DUPO Figure 5)", "tokens of the calls", ge=0)
     ] = 1.5
     resp: Annotated[float, option("ours", "tokens of the response", ge=0)] = 1.0
     other: Annotated[
@@ -69,39 +69,41 @@ class TypeWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class DUPOConfig(PolicyConfig, frozen=True, kw_only=True, tag="dupo"):
     """Options of DUPO."""
 
-    rho: Annotated[TypeWeights, option("000 Eq. 8; values ours", "weight of each token type")] = TypeWeights()
-    normalise_rho: Annotated[
-        bool, option("000 section 4.2: optional", "scale rho to mean 1 over the batch")
-    ] = False
-    advantage: Annotated[Literal["safe", "literal"], option("000 Eq. 11", "safe form or the printed one")] = (
-        "safe"
+    rho: Annotated[TypeWeights, option("DUPO Eq. 8; values ours", "weight of each token type")] = (
+        TypeWeights()
     )
+    normalise_rho: Annotated[
+        bool, option("DUPO section 4.2: optional", "scale rho to mean 1 over the batch")
+    ] = False
+    advantage: Annotated[
+        Literal["safe", "literal"], option("DUPO Eq. 11", "safe form or the printed one")
+    ] = "safe"
     mean_floor: Annotated[float, option("ours", "smallest divisor of the advantage", gt=0)] = 0.1
     decay_application: Annotated[
-        Literal["reward", "advantage"], option("000 Eq. 15", "where the sequential decay acts")
+        Literal["reward", "advantage"], option("DUPO Eq. 15", "where the sequential decay acts")
     ] = "reward"
-    clip: Annotated[Literal["dynamic", "static"], option("000 Eq. 12, Table 4", "upper clip radius")] = (
+    clip: Annotated[Literal["dynamic", "static"], option("DUPO Eq. 12, Table 4", "upper clip radius")] = (
         "dynamic"
     )
     eps_high: Annotated[
-        float, option("DAPO's 0.28 (000 Table 4 compares with it)", "static upper radius", ge=0)
+        float, option("DAPO's 0.28 (DUPO Table 4 compares with it)", "static upper radius", ge=0)
     ] = 0.28
     eps_high_floor: Annotated[
         float, option("ours: never tighter than PPO", "smallest dynamic radius", ge=0)
     ] = 0.2
     clip_average: Annotated[
-        Literal["group", "moving"], option("ours: 000 does not define the past average", "the m of Eq. 12")
+        Literal["group", "moving"], option("ours: DUPO does not define the past average", "the m of Eq. 12")
     ] = "group"
     moving_rate: Annotated[
         float, option("ours", "share of the newest batch in the moving average", gt=0, le=1)
     ] = 0.1
     mixing: Annotated[
-        Literal["exponential", "constant"], option("000 Eq. 13", "gamma = exp(-zeta t), or constant")
+        Literal["exponential", "constant"], option("DUPO Eq. 13", "gamma = exp(-zeta t), or constant")
     ] = "exponential"
     zeta: Annotated[
-        float, option("ours, for about 500 steps (000 Figure 6 sweeps it)", "decay rate", gt=0, le=1)
+        float, option("ours, for about 500 steps (DUPO Figure 6 sweeps it)", "decay rate", gt=0, le=1)
     ] = 0.02
-    gamma: Annotated[float, option("000 Table 5: 0 is Cold Start", "constant weight of SFT", ge=0, le=1)] = (
+    gamma: Annotated[float, option("DUPO Table 5: 0 is Cold Start", "constant weight of SFT", ge=0, le=1)] = (
         0.0
     )
 
@@ -110,7 +112,7 @@ class DUPO(ClippedPolicy[DUPOConfig]):
     """Decoupled unified policy optimisation."""
 
     title = "DUPO"
-    paper = "000 Eq. 8-14"
+    paper = "DUPO Eq. 8-14"
 
     def __init__(self, config: DUPOConfig) -> None:
         super().__init__(config)
@@ -128,6 +130,10 @@ class DUPO(ClippedPolicy[DUPOConfig]):
     def phase(self, step: Step) -> Phase:  # noqa: ARG002
         """Use experts as long as their weight is not 0."""
         return "both" if self.needs.experts else "rl"
+
+    def coefficients(self, step: Step) -> dict[str, float]:
+        """Return the weight of the supervised term."""
+        return {"mixing": self.mixing(step)}
 
     def mixing(self, step: Step) -> float:
         """Return gamma for this step; the paper's t is the 1-based step."""

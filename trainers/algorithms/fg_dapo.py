@@ -1,7 +1,7 @@
 """FG-DAPO: token rewards standardised over all tokens of a group, in a token-mean clipped surrogate.
 
 mean and std over all tokens of the K rollouts (Eq. 15-16, population); A = (R_tok - mean) / (std + 1e-6)
-(Eq. 17); L = token-mean clipped surrogate (Eq. 18). Source: 002 section 3.2.
+(Eq. 17); L = token-mean clipped surrogate (Eq. 18). Source: ToolUPT section 3.2.
 
 Deviations: 1. the epsilons of Eq. 17 and Eq. 18 are two constants; 2. the clip is symmetric as printed
 (`eps_high: 0.28` is DAPO's); 3. dual clip at 3; 4. a batch without token rewards takes each row's
@@ -23,10 +23,10 @@ __all__ = ["FGDAPO", "FGDAPOConfig", "FineGrainedConfig", "fine_grained_advantag
 class FineGrainedConfig(PolicyConfig, frozen=True, kw_only=True):
     """Options of the fine-grained advantage."""
 
-    ddof: Annotated[Literal[0, 1], option("002 Eq. 16", "degrees of freedom of the deviation")] = 0
-    std_eps: Annotated[float, option("ours: 002 Eq. 17 gives no value", "added to the deviation", ge=0)] = (
-        1e-6
-    )
+    ddof: Annotated[Literal[0, 1], option("ToolUPT Eq. 16", "degrees of freedom of the deviation")] = 0
+    std_eps: Annotated[
+        float, option("ours: ToolUPT Eq. 17 gives no value", "added to the deviation", ge=0)
+    ] = 1e-6
 
 
 class FGDAPOConfig(FineGrainedConfig, frozen=True, kw_only=True, tag="fg-dapo"):
@@ -34,7 +34,7 @@ class FGDAPOConfig(FineGrainedConfig, frozen=True, kw_only=True, tag="fg-dapo"):
 
 
 def fine_grained_advantages(batch: RolloutBatch, *, ddof: int, eps: float) -> Advantages:
-    """Return token rewards standardised over all tokens of their group (002 Eq. 15-17).
+    """Return token rewards standardised over all tokens of their group (ToolUPT Eq. 15-17).
 
     Args:
         batch: `token_rewards_BT`, or `rewards_B` at every token where that is absent.
@@ -62,7 +62,7 @@ class FGDAPO(ClippedPolicy[FGDAPOConfig]):
     """Fine-grained DAPO, the RL half of ToolUPT alone."""
 
     title = "FG-DAPO"
-    paper = "002 Eq. 13-18"
+    paper = "ToolUPT Eq. 13-18"
 
     def base_needs(self) -> Needs:
         """Add token rewards."""

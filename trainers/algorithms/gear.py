@@ -5,7 +5,7 @@ with u >= tau_onset opens a segment, which runs on while u < tau_onset, h < tau_
 the same; inside it the signal v is the onset's u, elsewhere the token's own. raw = 1 - sign(A) kappa v,
 w = raw / mean(raw), A_t = A w_t.
 
-Source: 004 is an abstract and captions; its Algorithm 1 was not available. What it states: a
+Source: GEAR is an abstract and captions; its Algorithm 1 was not available. What it states: a
 ground-truth-conditioned teacher, token-wise reverse KL, peaks as segment onsets, entropy as a boundary
 signal, the onset's divergence inside a segment, and a preserved trajectory advantage. Every number and
 formula above is ours: results with it are not GEAR's.
@@ -40,14 +40,14 @@ class GEARConfig(GroupConfig, frozen=True, kw_only=True, tag="gear"):
     sign_mode: Annotated[
         Literal["outcome", "magnitude"],
         option(
-            "ours: 004's wording fits both", "departures take blame and lose credit, or always weigh more"
+            "ours: GEAR's wording fits both", "departures take blame and lose credit, or always weigh more"
         ),
     ] = "outcome"
     segmentation: Annotated[
         Literal["adaptive", "token", "random", "fixed"],
-        option("ours; the others are 004's comparisons", "where segments begin"),
+        option("ours; the others are GEAR's comparisons", "where segments begin"),
     ] = "adaptive"
-    entropy_extension: Annotated[bool, option("004 Figure 1", "off: entropy does not end a segment")] = True
+    entropy_extension: Annotated[bool, option("GEAR Figure 1", "off: entropy does not end a segment")] = True
     segment_length: Annotated[int, option("ours", "tokens of a fixed segment", ge=1)] = 16
     seed: Annotated[int, option("ours", "seed of random boundaries", ge=0)] = 0
 
@@ -129,7 +129,7 @@ class GEAR(GroupPolicy[GEARConfig]):
     """Granularity-adaptive advantage reweighting, reconstructed."""
 
     title = "GEAR (reconstruction)"
-    paper = "004 abstract and captions"
+    paper = "GEAR abstract and captions"
     approximate = True
 
     def base_needs(self) -> Needs:

@@ -62,6 +62,10 @@ class GiGPO(GroupPolicy[GiGPOConfig]):
     title = "GiGPO"
     paper = "arXiv 2505.10978 Eq. 3, 6-8"
 
+    def __init__(self, config: GiGPOConfig) -> None:
+        super().__init__(config)
+        self.step_discount = config.gamma
+
     def base_needs(self) -> Needs:
         """Add step anchors."""
         return replace(super().base_needs(), step_anchors=True)

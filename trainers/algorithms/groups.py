@@ -79,7 +79,7 @@ def group_rewards(rewards_B: Tensor, group_B: Tensor, mask_BT: Tensor) -> Groupe
 
 
 def group_token_rewards(rewards_BT: Tensor, group_B: Tensor, mask_BT: Tensor) -> Grouped:
-    """Sort one reward per token into groups: statistics run over all tokens of a group (002 Eq. 15-16).
+    """Sort one reward per token into groups: statistics run over all tokens of a group (ToolUPT Eq. 15-16).
 
     Args:
         rewards_BT: (B, T). A reward that is not finite makes its token invalid.

@@ -45,7 +45,7 @@ def sequence_policy_loss(
         eps_low: Lower radius, number or (B,).
         eps_high: Upper radius, number or (B,).
         dual_clip: As in `surrogate.clipped_loss`.
-        length_norm: Geometric mean of the token ratios (GSPO), else their product (001 Eq. 30).
+        length_norm: Geometric mean of the token ratios (GSPO), else their product (AWPO Eq. 30).
 
     Returns:
         The loss and its metrics.

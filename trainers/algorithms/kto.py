@@ -50,11 +50,15 @@ class KTO(StatelessAlgorithm[KTOConfig]):
 
     title = "KTO"
     paper = "arXiv 2402.01306 Eq. 8"
-    needs = Needs(rollouts=False, reference_policy=True, preferences=True)
+    needs = Needs(rollouts=False, reference_policy=True, preferences=True, mismatched_pairs=True)
 
     def phase(self, step: Step) -> Phase:  # noqa: ARG002
         """Train on labelled rows alone."""
         return "preference"
+
+    def mismatch_scalars(self, logp_NT: Tensor, ref_logp_NT: Tensor, mask_NT: Tensor) -> dict[str, float]:
+        """Return z0."""
+        return {"z0": reference_point(logp_NT, ref_logp_NT, mask_NT)}
 
     def loss(self, inputs: LossInputs, step: Step) -> LossOutputs:
         """Return the mean over rows; `scalars["z0"]` is the reference point of the whole batch."""

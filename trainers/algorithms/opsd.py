@@ -63,7 +63,7 @@ class OPSD(StatelessAlgorithm[OPSDConfig]):
 
     title = "OPSD"
     paper = "arXiv 2601.18734"
-    needs = Needs(teacher_distribution=True)
+    needs = Needs(teacher_distribution=True, teacher_in_loss=True)
 
     def loss(self, inputs: LossInputs, step: Step) -> LossOutputs:
         """Return the token-mean divergence."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import operator
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -49,34 +50,6 @@ __all__ = [
     "recipe",
 ]
 
-AnyAlgorithmConfig = (
-    AWPOConfig
-    | ChordMuConfig
-    | ChordPhiConfig
-    | DAPOConfig
-    | DPOConfig
-    | DrGRPOConfig
-    | DUPOConfig
-    | FGDAPOConfig
-    | GEARConfig
-    | GiGPOConfig
-    | GRPOConfig
-    | GSPOConfig
-    | KTOConfig
-    | LUFFYConfig
-    | OPSDConfig
-    | ReinforcePPConfig
-    | ReLIFTConfig
-    | RLOOConfig
-    | RLSDConfig
-    | SASRConfig
-    | SFTConfig
-    | SFTThenRLConfig
-    | SRFTConfig
-    | ToolUPTConfig
-    | UFTConfig
-)
-
 _CLASSES: dict[type[AlgorithmConfig], type[Any]] = {
     AWPOConfig: AWPO,
     ChordMuConfig: Chord,
@@ -105,6 +78,9 @@ _CLASSES: dict[type[AlgorithmConfig], type[Any]] = {
     UFTConfig: UFT,
 }
 
+# The field `algorithm` says which.
+AnyAlgorithmConfig: Any = functools.reduce(operator.or_, _CLASSES)
+
 _CONFIGS: dict[str, type[AlgorithmConfig]] = {
     str(config.__struct_config__.tag): config for config in _CLASSES
 }
@@ -132,7 +108,7 @@ def recipe(name: str) -> Recipe:
     return load_recipe(name)
 
 
-def build_config(options: Mapping[str, Any]) -> AnyAlgorithmConfig:
+def build_config(options: Mapping[str, Any]) -> AlgorithmConfig:
     """Make a configuration from plain values, as a file or `--set` gives them.
 
     Args:
@@ -146,12 +122,11 @@ def build_config(options: Mapping[str, Any]) -> AnyAlgorithmConfig:
         raise _unknown("algorithm", name, names())
     _refuse_unknown_keys(_CONFIGS[name], options, where=name)
     try:
-        config: AnyAlgorithmConfig = msgspec.convert(dict(options), AnyAlgorithmConfig)
+        return msgspec.convert(dict(options), _CONFIGS[name])
     except msgspec.ValidationError as error:
         raise ConfigError(
             str(error), where=f"algorithm {name}", fix="see `planarena train --list`"
         ) from error
-    return config
 
 
 def get(name: str | AlgorithmConfig, **options: Any) -> Algorithm:

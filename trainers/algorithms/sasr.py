@@ -1,7 +1,7 @@
 """SASR (approximate): each step is supervised with a probability that follows the gradient norm, else GRPO.
 
 After a supervised warm-up, p_t = g_t / (g_t + gamma g_warm), g the gradient norm of the last supervised
-update. Source: arXiv 2505.13026, abstract only; 003 names it a baseline.
+update. Source: arXiv 2505.13026, abstract only; CHORD names it a baseline.
 
 Deviations: 1. the formula of p_t is unverified (no text of it was at hand): the whole algorithm
 is approximate; 2. the draw is seeded by step, so that a resumed run repeats it.
@@ -46,6 +46,10 @@ class SASR(GroupPolicy[SASRConfig]):
     def base_needs(self) -> Needs:
         """Add experts and the gradient norm."""
         return replace(super().base_needs(), experts=True, gradient_norm=True, own_phases=True)
+
+    def coefficients(self, step: Step) -> dict[str, float]:  # noqa: ARG002
+        """Return p_t."""
+        return {"supervised_probability": self.probability()}
 
     def probability(self) -> float:
         """Return p_t, the probability that the next step is supervised."""

@@ -1,6 +1,6 @@
 """SFT, then RL: supervised updates for a number of steps, an RL algorithm from that checkpoint on.
 
-003 section 3.2 calls it CHORD with a binary mu: 1, then 0. Source: 001, 002, 003 baselines.
+CHORD section 3.2 calls it CHORD with a binary mu: 1, then 0. Source: AWPO, ToolUPT, CHORD baselines.
 
 Deviations: 1. one run does both; SFT-light is one epoch of the expert data and SFT-best the best
 validated checkpoint, which the trainer selects.
@@ -40,16 +40,18 @@ RLConfig = GRPOConfig | DrGRPOConfig | DAPOConfig | FGDAPOConfig
 class SFTThenRLConfig(AlgorithmConfig, frozen=True, kw_only=True, tag="sft-rl"):
     """Options of the two-stage pipeline."""
 
-    sft_steps: Annotated[int, option("002 Table 7: 3000", "supervised steps before RL", ge=0)] = 3000
-    sft: Annotated[SFTConfig, option("003 Eq. 1", "the supervised stage")] = SFTConfig()
-    rl: Annotated[RLConfig, option("001, 003: GRPO; 002: DAPO*, FG-DAPO", "the RL stage")] = GRPOConfig()
+    sft_steps: Annotated[int, option("ToolUPT Table 7: 3000", "supervised steps before RL", ge=0)] = 3000
+    sft: Annotated[SFTConfig, option("CHORD Eq. 1", "the supervised stage")] = SFTConfig()
+    rl: Annotated[RLConfig, option("AWPO, CHORD: GRPO; ToolUPT: DAPO*, FG-DAPO", "the RL stage")] = (
+        GRPOConfig()
+    )
 
 
 class SFTThenRL(StatelessAlgorithm[SFTThenRLConfig]):
     """Two stages behind one interface."""
 
     title = "SFT+RL"
-    paper = "001 section 4.1; 002 section 4.3; 003 section 3.2"
+    paper = "AWPO section 4.1; ToolUPT section 4.3; CHORD section 3.2"
 
     def __init__(self, config: SFTThenRLConfig) -> None:
         super().__init__(config)
@@ -71,6 +73,17 @@ class SFTThenRL(StatelessAlgorithm[SFTThenRLConfig]):
     def phase(self, step: Step) -> Phase:
         """Supervised first, then RL."""
         return "sft" if step.step < self.config.sft_steps else "rl"
+
+    def stage(self, step: Step) -> tuple[int, int]:
+        """Return the place in the supervised stage, or in that of RL."""
+        if self.phase(step) == "sft":
+            return step.step, min(self.config.sft_steps, step.total_steps)
+        moved = self._rl_step(step)
+        return moved.step, moved.total_steps
+
+    def expert_scalars(self, entropy_ET: Tensor, mask_ET: Tensor) -> dict[str, float]:
+        """Return what the supervised loss needs."""
+        return self.supervised.expert_scalars(entropy_ET, mask_ET)
 
     def advantages(self, batch: RolloutBatch, step: Step) -> Advantages:
         """Return the RL algorithm's advantages."""

@@ -55,7 +55,7 @@ def mean_log_ratio(
         logp_BT: (B, T) with gradient.
         old_logp_BT: (B, T), detached here; None on a strictly on-policy update.
         mask_BT: (B, T).
-        length_norm: Divide by the number of valid tokens (GSPO); else the plain sum (001 Eq. 30).
+        length_norm: Divide by the number of valid tokens (GSPO); else the plain sum (AWPO Eq. 30).
 
     Returns:
         (B,); 0 for a row without valid tokens.

@@ -2,12 +2,12 @@
 
 L_SPO = sum(phi* keep [1 - sigm(b log pi*)]) / sum|y*| + sum(phi 1[A < 0] [1 - sigm(-b log pi)]) / sum|y|
 (Eq. 19-22), phi = sg(p (1 - p)); L = gamma L_SPO + (1 - gamma) L_FG-DAPO (Eq. 23), gamma a triangle.
-Source: 002 sections 3.2-3.4.
+Source: ToolUPT sections 3.2-3.4.
 
 Deviations: 1. Eq. 20 and 22 print a minus before both sums, which would lower expert and raise rejected
 log-probabilities; the sign here is KTO's; 2. phi is detached, as in CHORD; 3. b, the numbers of the
 triangle and the constants of FG-DAPO are ours; 4. `fgae: false` takes DAPO*'s advantage (unbiased
-deviation of the outcome), `spo: false` the cross-entropy (002 Figure 4); 5. dual clip at 3.
+deviation of the outcome), `spo: false` the cross-entropy (ToolUPT Figure 4); 5. dual clip at 3.
 """
 
 from __future__ import annotations
@@ -34,19 +34,21 @@ AT_THE_MEAN = 1e-6
 class ToolUPTConfig(FineGrainedConfig, frozen=True, kw_only=True, tag="toolupt"):
     """Options of ToolUPT."""
 
-    fgae: Annotated[bool, option("002 Figure 4 left", "off: sequence-level outcome advantages")] = True
-    spo: Annotated[bool, option("002 Figure 4 right", "off: plain cross-entropy in place of SPO")] = True
-    phi: Annotated[bool, option("002 Eq. 21-22", "off: Eq. 20, without the uncertainty weight")] = True
+    fgae: Annotated[bool, option("ToolUPT Figure 4 left", "off: sequence-level outcome advantages")] = True
+    spo: Annotated[bool, option("ToolUPT Figure 4 right", "off: plain cross-entropy in place of SPO")] = True
+    phi: Annotated[bool, option("ToolUPT Eq. 21-22", "off: Eq. 20, without the uncertainty weight")] = True
     beta: Annotated[float, option("ours: KTO's 0.1", "scale inside the sigmoid", gt=0)] = 0.1
-    mixing: Annotated[Literal["cyclic", "constant"], option("002 section 3.4", "schedule of gamma")] = (
+    mixing: Annotated[Literal["cyclic", "constant"], option("ToolUPT section 3.4", "schedule of gamma")] = (
         "cyclic"
     )
     gamma: Annotated[float, option("ours", "constant gamma", ge=0, le=1)] = 0.1
-    gamma_low: Annotated[float, option("ours: 002 gives no value", "bottom of the triangle", ge=0, le=1)] = (
-        0.02
-    )
-    gamma_high: Annotated[float, option("ours: 002 gives no value", "top of the triangle", ge=0, le=1)] = 0.2
-    gamma_period: Annotated[int, option("ours: 002 gives no value", "steps of one cycle", ge=1)] = 200
+    gamma_low: Annotated[
+        float, option("ours: ToolUPT gives no value", "bottom of the triangle", ge=0, le=1)
+    ] = 0.02
+    gamma_high: Annotated[
+        float, option("ours: ToolUPT gives no value", "top of the triangle", ge=0, le=1)
+    ] = 0.2
+    gamma_period: Annotated[int, option("ours: ToolUPT gives no value", "steps of one cycle", ge=1)] = 200
     gamma_rise: Annotated[float, option("ours: symmetric", "share of the cycle spent rising", gt=0, lt=1)] = (
         0.5
     )
@@ -98,13 +100,17 @@ class ToolUPT(ClippedPolicy[ToolUPTConfig]):
     """Unified post-training for tool use."""
 
     title = "ToolUPT"
-    paper = "002 Eq. 13-23"
+    paper = "ToolUPT Eq. 13-23"
 
     def base_needs(self) -> Needs:
         """Add experts, the mask of their selective part, and token rewards."""
         return replace(
             super().base_needs(), experts=True, expert_keep=self.config.spo, token_rewards=self.config.fgae
         )
+
+    def coefficients(self, step: Step) -> dict[str, float]:
+        """Return the weight of the supervised term."""
+        return {"mixing": self.mixing(step)}
 
     def mixing(self, step: Step) -> float:
         """Return gamma for this step."""

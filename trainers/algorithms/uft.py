@@ -50,6 +50,10 @@ class UFT(GroupPolicy[UFTConfig]):
         """Use hints until they fade."""
         return "both" if step.step <= self.config.hint_steps else "rl"
 
+    def coefficients(self, step: Step) -> dict[str, float]:
+        """Return the probability of hints."""
+        return {"hint_probability": self.hint_probability(step)}
+
     def hint_probability(self, step: Step) -> float:
         """Return the probability of keeping each segment at this step."""
         config = self.config
@@ -65,6 +69,11 @@ class UFT(GroupPolicy[UFTConfig]):
             seed=self.config.seed + step.step,
             row=row,
         )
+
+    def hint_tokens(self, step: Step, row: int, length: int) -> int:
+        """Return the tokens of the shown segments, which are equal parts of the demonstration."""
+        kept = self.draw_hint_segments(step, row, length)
+        return schedules.hint_length(length, self.config.hint_segments, kept)
 
     def loss(self, inputs: LossInputs, step: Step) -> LossOutputs:
         """Return the policy loss plus the hints' cross-entropy."""

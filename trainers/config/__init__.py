@@ -1,4 +1,4 @@
-"""What a training run is told, and how recipes and defaults complete it."""
+"""The settings of a training run, and how recipes and defaults complete it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from planarena.trainers.config.sections import (
     ModelConfig,
     RewardConfig,
     RolloutConfig,
+    StageConfig,
     TinyConfig,
     TrainConfig,
     UpdateConfig,
@@ -27,6 +28,7 @@ __all__ = [
     "ModelConfig",
     "RewardConfig",
     "RolloutConfig",
+    "StageConfig",
     "TinyConfig",
     "TrainConfig",
     "UpdateConfig",

@@ -1,4 +1,4 @@
-"""How recipes and defaults complete what a training run is told, and the numbers that no run can use."""
+"""How recipes and defaults complete the settings of a training run, and the numbers that no run can use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from planarena.errors import ConfigError
 from planarena.trainers.config.phases import first_phases
-from planarena.trainers.config.sections import RewardConfig, TrainConfig, ValidationConfig
+from planarena.trainers.config.sections import RewardConfig, StageConfig, TrainConfig, ValidationConfig
 from planarena.trainers.recipes import Recipe, load_recipe, recipe_names
 
 __all__ = ["complete"]
@@ -61,6 +61,9 @@ def complete(config: TrainConfig) -> TrainConfig:
         base |= {"learning_rate": 1e-3, "steps": 1000}
     given: Mapping[str, Any] = {} if tiny or recipe is None else msgspec.structs.asdict(recipe.training)
     base |= {key: value for key, value in given.items() if value is not None}
+    if "sft_learning_rate" in base:
+        schedule = base.get("sft_schedule", "constant")
+        base["sft"] = StageConfig(learning_rate=base["sft_learning_rate"], schedule=schedule)
 
     def fill(section: Any) -> Any:
         open_fields = {
@@ -156,6 +159,7 @@ def _check(config: TrainConfig) -> None:
             raise ConfigError(f"{value} is out of range", where=key, fix="give a number of at least 1")
     above_zero = {
         "update.learning_rate": update.learning_rate,
+        "update.sft.learning_rate": update.sft.learning_rate if update.sft else None,
         "update.max_grad_norm": update.max_grad_norm,
         "rollout.temperature": rollout.temperature,
         "epochs": config.epochs,

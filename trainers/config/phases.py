@@ -21,7 +21,7 @@ def first_phases(recipe: Recipe, given: Mapping[str, Any], steps: int | None) ->
     Args:
         recipe: Of the algorithm.
         given: Options that the caller chose; they stay.
-        steps: Of this run; None where it is told in epochs.
+        steps: Of this run; None where epochs are given.
     """
     found: dict[str, int] = {}
     whole = recipe.training.steps or 0

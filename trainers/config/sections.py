@@ -1,4 +1,4 @@
-"""What a training run is told, section by section."""
+"""The settings of a training run, section by section."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ __all__ = [
     "ModelConfig",
     "RewardConfig",
     "RolloutConfig",
+    "StageConfig",
     "TinyConfig",
     "TrainConfig",
     "UpdateConfig",
@@ -110,7 +111,7 @@ class ExpertsConfig(_Section, frozen=True, kw_only=True):
 
     Attributes:
         mode: `shared`: the gold of the RL prompts themselves; `disjoint`: a share of the tasks, which then are no
-            RL prompts (003 section 4.1); `aligned`: for a share of the RL prompts, their own (LUFFY).
+            RL prompts (CHORD section 4.1); `aligned`: for a share of the RL prompts, their own (LUFFY).
         ratio: That share.
         data: Another run, file or folder; empty takes the run's.
         generators: Only demonstrations that these made; empty for all.
@@ -185,6 +186,22 @@ class RolloutConfig(_Section, frozen=True, kw_only=True):
     teacher: Literal["auto", "current", "start"] = "auto"
 
 
+class StageConfig(_Section, frozen=True, kw_only=True):
+    """The learning rate of a stage of its own, over that stage's steps.
+
+    Attributes:
+        learning_rate: Peak.
+        schedule: `constant` or `cosine`, after the warm-up.
+        warmup: Steps of the linear warm-up.
+        final_ratio: Of the cosine: last over peak learning rate.
+    """
+
+    learning_rate: float
+    schedule: Literal["constant", "cosine"] = "constant"
+    warmup: int = 0
+    final_ratio: float = 0.1
+
+
 class UpdateConfig(_Section, frozen=True, kw_only=True):
     """How the policy is updated.
 
@@ -193,6 +210,8 @@ class UpdateConfig(_Section, frozen=True, kw_only=True):
         schedule: `constant` or `cosine`, after the warm-up.
         warmup: Steps of the linear warm-up.
         final_ratio: Of the cosine: last over peak learning rate.
+        sft: The rate of the supervised updates of an algorithm with phases of its own (`sft-rl`, `sasr`, `relift`); each
+            stage then warms up and decays over its own steps. None: one rate over the whole run.
         adam_betas: Of AdamW.
         weight_decay: Of AdamW; not on vectors (norms, biases).
         max_grad_norm: Gradients are scaled down to it.
@@ -207,6 +226,7 @@ class UpdateConfig(_Section, frozen=True, kw_only=True):
     schedule: Literal["constant", "cosine"] | None = None
     warmup: int = 0
     final_ratio: float = 0.1
+    sft: StageConfig | None = None
     adam_betas: tuple[float, float] | None = None
     weight_decay: float = 0.01
     max_grad_norm: float = 1.0
@@ -327,6 +347,9 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
             del fields[name]
         if not self.verl:
             del fields["verl"]
+        if self.update.sft is None:
+            # So that a run of an earlier release goes on.
+            del fields["update"]["sft"]
         if not self.validation.bench:
             for name in ("bench", "bench_splits", "bench_tasks"):
                 del fields["validation"][name]

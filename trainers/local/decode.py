@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,18 +13,16 @@ from planarena.errors import UserError
 from planarena.formats import Parsed
 from planarena.rows import EpisodeRow, TrainingRow
 from planarena.trainers.config import ModelConfig, RolloutConfig
-from planarena.trainers.local.data import Prompt
-from planarena.trainers.local.episodes import sample_episodes
+from planarena.trainers.local.backend import sample_policy
 from planarena.trainers.local.generate import generate
 from planarena.trainers.local.model import Policy, choose_device, choose_threads, load_policy
-from planarena.trainers.local.rollout import Rollouts, sample_steps
-from planarena.trainers.local.score import Scorer, open_judges
-from planarena.trainers.types import Needs, Step
-from planarena.trainers.update import Sample
+from planarena.trainers.loop.backend import Sampling
+from planarena.trainers.loop.batches import Sample
+from planarena.trainers.loop.encoding import Prompt
+from planarena.trainers.loop.score import Scorer, open_judges
+from planarena.trainers.types import Needs
 
 __all__ = ["DecodingConfig", "LoadedPolicy", "Response", "open_policy"]
-
-_Row = TypeVar("_Row", TrainingRow, EpisodeRow)
 
 # Environments that are open at once; more would only take memory.
 _AT_ONCE = 256
@@ -164,21 +162,7 @@ class LoadedPolicy:
         Args:
             rows: Of one format.
         """
-
-        def roll(prompts: list[Prompt], start: int) -> Rollouts:
-            return sample_steps(
-                self.policy,
-                prompts,
-                self._rollout(),
-                self._scorer(rows[0].format),
-                step=Step(),
-                seed=self._seed(start),
-                temperature=self.config.temperature,
-                repeats=self.config.samples,
-                judge=False,
-            )
-
-        return self._all(list(rows), roll)
+        return self._all(rows)
 
     def act(self, rows: Sequence[EpisodeRow]) -> list[list[Response]]:
         """Act in the environments of whole tasks; a list of `samples` responses per row.
@@ -196,19 +180,7 @@ class LoadedPolicy:
                     where="episodes",
                     fix="give episodes of a run of `planarena build builtin`",
                 )
-
-        def roll(prompts: list[Prompt], start: int) -> Rollouts:
-            return sample_episodes(
-                self.policy,
-                prompts,
-                self._rollout(),
-                self._scorer(rows[0].format),
-                seed=self._seed(start),
-                temperature=self.config.temperature,
-                repeats=self.config.samples,
-            )
-
-        return self._all(list(rows), roll)
+        return self._all(rows)
 
     def parse(self, response: Response, form: str) -> Parsed:
         """Return what a single decision says in a format."""
@@ -216,7 +188,7 @@ class LoadedPolicy:
 
     # -- parts ---------------------------------------------------------------------------------------
 
-    def _all(self, rows: list[_Row], roll: Callable[[list[Prompt], int], Rollouts]) -> list[list[Response]]:
+    def _all(self, rows: Sequence[TrainingRow | EpisodeRow]) -> list[list[Response]]:
         found = [self._unfit(row.row_id, 0.0) for row in rows]
         fitting: list[tuple[int, Prompt]] = []
         for place, row in enumerate(rows):
@@ -225,7 +197,17 @@ class LoadedPolicy:
                 fitting.append((place, Prompt(row, ids, [])))
         for start in range(0, len(fitting), _AT_ONCE):
             chunk = fitting[start : start + _AT_ONCE]
-            rolled = roll([prompt for _, prompt in chunk], start)
+            rolled = sample_policy(
+                self.policy,
+                [prompt for _, prompt in chunk],
+                self._rollout(),
+                self._scorer(rows[0].format),
+                Sampling(
+                    seed=self.config.seed * 1_000_003 + start,
+                    temperature=self.config.temperature,
+                    repeats=self.config.samples,
+                ),
+            )
             for sample in rolled.samples:
                 place = chunk[sample.group][0]
                 if not found[place][0].fits:
@@ -245,9 +227,6 @@ class LoadedPolicy:
     def _scorer(self, form: str) -> Scorer:
         needs = Needs()
         return Scorer(self.config.reward, self.config.reward_options, None, form, needs, open_judges(""))
-
-    def _seed(self, start: int) -> int:
-        return self.config.seed * 1_000_003 + start
 
 
 def _response(sample: Sample) -> Response:

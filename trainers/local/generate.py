@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,8 +11,9 @@ from torch.nn.functional import pad as widen
 
 from planarena.trainers.local.cache import new_cache, repeat_caches
 from planarena.trainers.local.model import Policy
+from planarena.trainers.loop.backend import Generated
 
-__all__ = ["Generated", "decode", "draw", "draws", "generate", "pad_left", "pad_right"]
+__all__ = ["decode", "draw", "draws", "generate", "pad_left", "pad_right"]
 
 # Rows are moved together once this share of them has ended: moving costs about as much as two steps.
 _COMPACT_SHARE = 0.125
@@ -22,44 +22,27 @@ _COMPACT_SHARE = 0.125
 _PREFILL_ON_CPU = 4096
 
 
-@dataclass(slots=True)
-class Generated:
-    """One sampled continuation.
-
-    Attributes:
-        ids: Sampled ids, the ending one included.
-        logp: Log-probability of each under the distribution it was drawn from.
-        entropy: Entropy of that distribution in nats at each; empty unless asked for.
-        ended: An end token was drawn; else the limit cut it.
-    """
-
-    ids: list[int]
-    logp: list[float]
-    entropy: list[float]
-    ended: bool
-
-
 def pad_left(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return (N, L) ids and their validity, padded at the left."""
-    width = max(max(map(len, rows), default=1), 1)
-    ids = torch.full((len(rows), width), pad, dtype=torch.long)
-    valid = torch.zeros((len(rows), width), dtype=torch.bool)
-    for index, row in enumerate(rows):
-        if row:
-            ids[index, width - len(row) :] = torch.tensor(row)
-            valid[index, width - len(row) :] = True
-    return ids.to(device), valid.to(device)
+    return _padded(rows, pad, device, left=True)
 
 
 def pad_right(rows: Sequence[Sequence[int]], pad: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return (N, T) ids and their validity, padded at the right."""
+    return _padded(rows, pad, device, left=False)
+
+
+def _padded(
+    rows: Sequence[Sequence[int]], pad: int, device: torch.device, *, left: bool
+) -> tuple[Tensor, Tensor]:
     width = max(max(map(len, rows), default=1), 1)
     ids = torch.full((len(rows), width), pad, dtype=torch.long)
     valid = torch.zeros((len(rows), width), dtype=torch.bool)
     for index, row in enumerate(rows):
         if row:
-            ids[index, : len(row)] = torch.tensor(row)
-            valid[index, : len(row)] = True
+            place = slice(width - len(row), None) if left else slice(len(row))
+            ids[index, place] = torch.tensor(row)
+            valid[index, place] = True
     return ids.to(device), valid.to(device)
 
 
@@ -213,11 +196,7 @@ def decode(
     )
     prompt_width = valid_PL.shape[1]
     next_B = length_P[member_B]
-    ids_BT = torch.zeros((batch, width), dtype=torch.long, device=device)
-    logp_BT = torch.zeros((batch, width), device=device)
-    entropy_BT = torch.zeros((batch, width if entropy else 0), device=device)
-    count_B = torch.zeros(batch, dtype=torch.long, device=device)
-    ended_B = torch.zeros(batch, dtype=torch.bool, device=device)
+    record = _Record(batch, width, entropy=entropy, device=device)
     active_A = torch.arange(batch, device=device)
     running_A = torch.ones(batch, dtype=torch.bool, device=device)
 
@@ -229,16 +208,8 @@ def decode(
             token_A = logprobs_AV.argmax(-1)
         else:
             token_A = draw(logprobs_AV.exp(), uniform_BT[active_A, position])
-        rows_A = active_A[running_A]
-        ids_BT[rows_A, position] = token_A[running_A]
-        chosen_A = logprobs_AV.gather(1, token_A[:, None])[:, 0]
-        logp_BT[rows_A, position] = chosen_A[running_A]
-        if entropy:
-            entropy_A = -(logprobs_AV.exp() * logprobs_AV.nan_to_num(neginf=0.0)).sum(-1)
-            entropy_BT[rows_A, position] = entropy_A[running_A]
-        count_B[rows_A] += 1
         ended_A = torch.isin(token_A, end_ids)
-        ended_B[rows_A] |= ended_A[running_A]
+        record.note(position, active_A, running_A, token_A, logprobs_AV, ended_A)
         running_A = running_A & ~ended_A & (limits_B[active_A] > position + 1)
         alive = int(running_A.sum())
         if alive == 0 or position + 1 == width:
@@ -256,14 +227,49 @@ def decode(
             keep=1,
         )[:, -1]
 
-    counts, ended = count_B.tolist(), ended_B.tolist()
-    ids, logp, entropies = ids_BT.tolist(), logp_BT.tolist(), entropy_BT.tolist()
-    return [
-        Generated(
-            ids=ids[row][: counts[row]],
-            logp=logp[row][: counts[row]],
-            entropy=entropies[row][: counts[row]],
-            ended=ended[row],
-        )
-        for row in range(batch)
-    ]
+    return record.read()
+
+
+class _Record:
+    """What was drawn of each row.
+
+    Args:
+        rows: B.
+        width: T.
+        entropy: Keep entropies.
+        device: Of the tensors.
+    """
+
+    def __init__(self, rows: int, width: int, *, entropy: bool, device: torch.device) -> None:
+        self.ids_BT = torch.zeros((rows, width), dtype=torch.long, device=device)
+        self.logp_BT = torch.zeros((rows, width), device=device)
+        self.entropy_BT = torch.zeros((rows, width if entropy else 0), device=device)
+        self.count_B = torch.zeros(rows, dtype=torch.long, device=device)
+        self.ended_B = torch.zeros(rows, dtype=torch.bool, device=device)
+
+    def note(
+        self,
+        position: int,
+        active_A: Tensor,
+        running_A: Tensor,
+        token_A: Tensor,
+        logprobs_AV: Tensor,
+        ended_A: Tensor,
+    ) -> None:
+        """Keep what the running ones of the active rows drew."""
+        rows_A = active_A[running_A]
+        self.ids_BT[rows_A, position] = token_A[running_A]
+        chosen_A = logprobs_AV.gather(1, token_A[:, None])[:, 0]
+        self.logp_BT[rows_A, position] = chosen_A[running_A]
+        if self.entropy_BT.shape[1]:
+            entropy_A = -(logprobs_AV.exp() * logprobs_AV.nan_to_num(neginf=0.0)).sum(-1)
+            self.entropy_BT[rows_A, position] = entropy_A[running_A]
+        self.count_B[rows_A] += 1
+        self.ended_B[rows_A] |= ended_A[running_A]
+
+    def read(self) -> list[Generated]:
+        """Return the rows as lists."""
+        ids, logp, entropy = self.ids_BT.tolist(), self.logp_BT.tolist(), self.entropy_BT.tolist()
+        counts, ended = self.count_B.tolist(), self.ended_B.tolist()
+        rows = zip(ids, logp, entropy, counts, ended, strict=True)
+        return [Generated(i[:count], p[:count], e[:count], end) for i, p, e, count, end in rows]

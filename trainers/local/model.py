@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from planarena.errors import ConfigError, UserError
-from planarena.trainers.config import LoraConfig, ModelConfig, TinyConfig
-from planarena.trainers.local.tokenizer import ChatTokenizer
+from planarena.trainers.config import LoraConfig, ModelConfig, TinyConfig, TrainConfig
+from planarena.trainers.loop.tokenizer import ChatTokenizer
 
 __all__ = [
     "ADAPTER_CONFIG",
@@ -29,6 +29,9 @@ __all__ = [
     "lora_model",
     "make_tiny",
     "quiet_transformers",
+    "restore_weights",
+    "save_model",
+    "start_path",
 ]
 
 # By which a folder of peft is known.
@@ -366,3 +369,23 @@ def lora_model(model: Any, config: LoraConfig, *, seed: int) -> Any:
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
     return model
+
+
+def save_model(policy: Policy, folder: Path) -> None:
+    """Write weights and tokenizer as transformers (and peft) load them."""
+    with quiet_transformers():
+        policy.model.save_pretrained(folder)
+    policy.chat.tokenizer.save_pretrained(folder)
+
+
+def restore_weights(policy: Policy, weights: Mapping[str, Tensor]) -> None:
+    """Copy stored weights into a policy."""
+    parameters = dict(policy.model.named_parameters())
+    with torch.no_grad():
+        for name, value in weights.items():
+            parameters[name].copy_(value.to(parameters[name].device))
+
+
+def start_path(config: TrainConfig) -> str:
+    """Return the folder (or name) of the model that a run starts from."""
+    return str(Path(config.out) / "start") if config.model.path == "tiny" else config.model.path

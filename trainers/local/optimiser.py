@@ -1,8 +1,9 @@
-"""AdamW, the learning rate over the run, clipping, and updates that are skipped rather than poisoned."""
+"""AdamW, clipping, and updates that are skipped rather than poisoned."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,25 +12,7 @@ from torch import Tensor
 from planarena.trainers.config import UpdateConfig
 from planarena.trainers.local.model import Policy
 
-__all__ = ["Optimiser", "learning_rate"]
-
-
-def learning_rate(step: int, total: int, config: UpdateConfig) -> float:
-    """Return the learning rate of a step: a linear warm-up, then constant or a cosine to `final_ratio`.
-
-    Args:
-        step: Optimiser steps done, from 0.
-        total: Of the run.
-        config: Peak, shape, warm-up.
-    """
-    peak = float(config.learning_rate or 0.0)
-    if step < config.warmup:
-        return peak * (step + 1) / config.warmup
-    if config.schedule != "cosine":
-        return peak
-    progress = min((step - config.warmup) / max(total - config.warmup, 1), 1.0)
-    low = peak * config.final_ratio
-    return low + 0.5 * (peak - low) * (1.0 + math.cos(math.pi * progress))
+__all__ = ["Optimiser", "decay_groups"]
 
 
 class Optimiser:
@@ -37,26 +20,14 @@ class Optimiser:
 
     Args:
         policy: The policy.
-        config: Rates, betas, decay, clipping.
-
-    Attributes:
-        skipped: Steps skipped because a loss or gradient was not finite.
-        skipped_in_a_row: Of those, the newest without a good step between.
+        config: Betas, decay, clipping.
     """
 
     def __init__(self, policy: Policy, config: UpdateConfig) -> None:
         self.config = config
         self.named = policy.trainable()
-        decayed = [value for _, value in self.named if value.dim() >= 2]
-        plain = [value for _, value in self.named if value.dim() < 2]
-        groups = [
-            {"params": decayed, "weight_decay": config.weight_decay},
-            {"params": plain, "weight_decay": 0.0},
-        ]
-        betas = config.adam_betas or (0.9, 0.999)
-        self.adam = torch.optim.AdamW([group for group in groups if group["params"]], lr=1.0, betas=betas)
-        self.skipped = 0
-        self.skipped_in_a_row = 0
+        groups = decay_groups([value for _, value in self.named], config.weight_decay)
+        self.adam = torch.optim.AdamW(groups, lr=1.0, betas=config.adam_betas or (0.9, 0.999))
 
     def zero(self) -> None:
         """Forget gradients."""
@@ -79,10 +50,7 @@ class Optimiser:
         norm = float(torch.nn.utils.get_total_norm(gradients)) if gradients else math.nan
         if not (finite and math.isfinite(norm)):
             self.zero()
-            self.skipped += 1
-            self.skipped_in_a_row += 1
             return norm, False
-        self.skipped_in_a_row = 0
         if norm > self.config.max_grad_norm:
             for gradient in gradients:
                 gradient.mul_(self.config.max_grad_norm / (norm + 1e-6))
@@ -100,10 +68,8 @@ class Optimiser:
                 found[f"{key}/{name}"] = torch.as_tensor(entry).detach().cpu().contiguous()
         return found
 
-    def restore(self, tensors: dict[str, Tensor], counts: dict[str, Any]) -> None:
-        """Take over what `tensors` gave, and the counts of skipped steps."""
-        self.skipped = int(counts.get("skipped", 0))
-        self.skipped_in_a_row = int(counts.get("skipped_in_a_row", 0))
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what `tensors` gave."""
         for name, value in self.named:
             state: dict[str, Any] = {}
             for key in ("step", "exp_avg", "exp_avg_sq"):
@@ -112,3 +78,11 @@ class Optimiser:
                     state[key] = stored.clone() if key == "step" else stored.to(value.device).clone()
             if state:
                 self.adam.state[value] = state
+
+
+def decay_groups(parameters: Sequence[Tensor], weight_decay: float) -> list[dict[str, Any]]:
+    """Return groups of AdamW in which matrices alone decay, not vectors (norms, biases)."""
+    matrices = [value for value in parameters if value.dim() >= 2]
+    vectors = [value for value in parameters if value.dim() < 2]
+    groups = ({"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0})
+    return [group for group in groups if group["params"]]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import torch
@@ -14,23 +12,17 @@ import torch
 from planarena.errors import UserError
 from planarena.trainers.algorithms.sft import SFT, SFTConfig
 from planarena.trainers.config import TrainConfig, UpdateConfig
-from planarena.trainers.local.collect import bound
-from planarena.trainers.local.data import Encoder, Order, holds_pairs_alone, load_data, load_texts
-from planarena.trainers.local.forward import Scored, score_responses
-from planarena.trainers.local.model import Policy, add_lora, holds_adapters, load_policy, make_tiny
-from planarena.trainers.local.optimiser import Optimiser
-from planarena.trainers.local.save import save_model, write_json
-from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
-from planarena.trainers.local.update import Reference, Updater
+from planarena.trainers.local.backend import LocalBackend
+from planarena.trainers.local.model import Policy, add_lora, load_policy, make_tiny, save_model, start_path
+from planarena.trainers.loop.batches import Expert
+from planarena.trainers.loop.checkpoints import write_json
+from planarena.trainers.loop.data import holds_pairs_alone, load_data, load_texts
+from planarena.trainers.loop.encoding import Order, make_encoder
+from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
+from planarena.trainers.loop.update import Updater
 from planarena.trainers.types import Needs
-from planarena.trainers.update import Expert
 
-__all__ = ["frozen_start", "make_encoder", "start_path", "start_policy", "teacher_of"]
-
-
-def start_path(config: TrainConfig) -> str:
-    """Return the folder (or name) of the model that a run starts from."""
-    return str(Path(config.out) / "start") if config.model.path == "tiny" else config.model.path
+__all__ = ["start_policy"]
 
 
 def start_policy(
@@ -42,7 +34,7 @@ def start_policy(
         config: Complete.
         needs: Of the algorithm.
         device: Where to.
-        say: Told what takes time.
+        say: Gets what takes time.
 
     Raises:
         UserError: As `load_policy`; a model path that is nothing.
@@ -57,63 +49,6 @@ def start_policy(
     if config.model.lora is not None and not policy.lora:
         policy = add_lora(policy, config.model.lora, seed=config.seed)
     return policy
-
-
-class _Speaker(Protocol):
-    """A policy, wherever its weights are."""
-
-    @property
-    def chat(self) -> ChatTokenizer: ...
-
-    @property
-    def context(self) -> int: ...
-
-
-def make_encoder(config: TrainConfig, policy: _Speaker, needs: Needs) -> Encoder:
-    """Return the encoder of a run's rows."""
-    return Encoder(
-        policy.chat,
-        config.data.format,
-        max_prompt=int(config.rollout.max_prompt_length or 1),
-        context=policy.context,
-        max_response=int(config.rollout.max_response_length or 1),
-        selective=needs.expert_keep,
-    )
-
-
-def frozen_start(config: TrainConfig, policy: Policy, *, resumed: bool) -> Reference:
-    """Return what scores rows under the policy as it was at the start.
-
-    Adapters are switched off where the run itself added them; otherwise a frozen copy is held.
-
-    Args:
-        config: Complete.
-        policy: The trained policy, still at the start unless `resumed`.
-        resumed: It has been trained already, so the start is loaded anew.
-    """
-    added_here = policy.lora and not holds_adapters(start_path(config))
-    if added_here:
-
-        def score(prompts: object, responses: object, groups: object, **wanted: object) -> Scored:
-            policy.model.eval()
-            with policy.without_adapter():
-                return score_responses(policy, prompts, responses, groups, **wanted)  # type: ignore[arg-type]
-
-        return score
-    if resumed:
-        other = load_policy(start_path(config), config.model, policy.device, train=False)
-    else:
-        other = Policy(copy.deepcopy(policy.model), policy.chat, bfloat16=policy.bfloat16)
-    other.model.requires_grad_(False)
-    return bound(other)
-
-
-def teacher_of(config: TrainConfig, policy: Policy, *, resumed: bool) -> Reference:
-    """Return what scores rows under the teacher that `rollout.teacher` names; arguments as of `frozen_start`."""
-    chosen = config.rollout.teacher
-    if chosen == "auto":
-        chosen = "start" if config.algorithm == "opsd" else "current"
-    return frozen_start(config, policy, resumed=resumed) if chosen == "start" else bound(policy)
 
 
 def _make_start(
@@ -145,8 +80,10 @@ def _gold(config: TrainConfig, policy: Policy, needs: Needs) -> list[Expert]:
     """Return the right actions of the training split; of files of preference pairs, the chosen ones."""
     supervised = Needs(rollouts=False, experts=True)
     if not holds_pairs_alone(config, needs):
-        return load_data(config, supervised, make_encoder(config, policy, supervised)).experts
-    pairs = load_data(config, needs, make_encoder(config, policy, supervised)).pairs
+        return load_data(
+            config, supervised, make_encoder(config, policy.chat, policy.context, supervised)
+        ).experts
+    pairs = load_data(config, needs, make_encoder(config, policy.chat, policy.context, supervised)).pairs
     return [
         Expert(pair.prompt_ids, pair.chosen, [1] * len(pair.chosen), [1] * len(pair.chosen)) for pair in pairs
     ]
@@ -174,7 +111,8 @@ def _warm_start(
     )
     experts = _gold(plain, policy, needs)
     order = Order(len(experts), config.seed, "warm start")
-    updater = Updater(policy, SFT(SFTConfig()), Optimiser(policy, plain.update), plain, steps)
+    sft = SFT(SFTConfig())
+    updater = Updater(LocalBackend(plain, sft).hold(policy), sft, plain, steps)
     for done in range(steps):
         metrics = updater.on_experts([experts[index] for index in order.take(tiny.warm_start_rows)], done)
         if done % 50 == 0 or done + 1 == steps:

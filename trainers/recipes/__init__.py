@@ -37,6 +37,8 @@ class RecipeTraining(
         epochs: Passes over the supervised data.
         learning_rate: Peak learning rate.
         schedule: Shape of the learning rate over the run.
+        sft_learning_rate: Peak in a supervised stage of its own.
+        sft_schedule: Its shape over that stage.
         adam_betas: Moments of Adam.
         batch_size: Prompts of one rollout batch, or rows of one supervised batch.
         mini_batch_size: Prompts of one optimiser update.
@@ -54,6 +56,8 @@ class RecipeTraining(
     epochs: int | None = None
     learning_rate: float | None = None
     schedule: Literal["constant", "cosine"] | None = None
+    sft_learning_rate: float | None = None
+    sft_schedule: Literal["constant", "cosine"] | None = None
     adam_betas: tuple[float, float] | None = None
     batch_size: int | None = None
     mini_batch_size: int | None = None

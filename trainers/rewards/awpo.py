@@ -1,4 +1,4 @@
-"""AWPO's rewards (paper 001 Eqs. 14-20, appendix B): outcome, reasoning tiers, mixed."""
+"""AWPO's rewards (paper AWPO Eqs. 14-20, appendix B): outcome, reasoning tiers, mixed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from planarena.trainers.rewards.score import Context, Reward, Score, finite, sou
 __all__ = ["AWPO", "JUDGE_WEIGHTS", "TIERS", "Execution", "execution", "snap"]
 
 TIERS = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)
-"""The judge's six tiers (001 Figure 2)."""
+"""The judge's six tiers (AWPO Figure 2)."""
 JUDGE_WEIGHTS = {
     "reasoning_path": 0.35,
     "tool_selection": 0.30,
     "parameter_setting": 0.25,
     "execution_strategy": 0.10,
 }
-"""Weights of the judge's four dimensions (001 Figure 2)."""
+"""Weights of the judge's four dimensions (AWPO Figure 2)."""
 
 
 class Execution(NamedTuple):
-    """The terms of 001 Eq. 19."""
+    """The terms of AWPO Eq. 19."""
 
     name: float
     para: float
@@ -41,7 +41,7 @@ def _similarity(gold: Mapping[str, Any], predicted: Mapping[str, Any]) -> float:
 
 
 def execution(predicted: Sequence[Call], gold: Sequence[Call]) -> Execution:
-    """Return r_name, r_para, r_value and S_exec (001 Eqs. 16-19).
+    """Return r_name, r_para, r_value and S_exec (AWPO Eqs. 16-19).
 
     r_name is the Jaccard index of the sets of names, r_para the SUM over gold calls of the Jaccard index
     of parameter names, r_value the COUNT of equal values; S_exec divides their sum by its maximum.
@@ -66,7 +66,7 @@ def execution(predicted: Sequence[Call], gold: Sequence[Call]) -> Execution:
 
 
 def snap(score: float) -> float:
-    """Return the rubric tier nearest to a judge's number (001 appendix B); of two equally near, the higher.
+    """Return the rubric tier nearest to a judge's number (AWPO appendix B); of two equally near, the higher.
 
     Deviation: (1) the paper's judge writes a tier; a number between two is ours to place.
     """
@@ -74,7 +74,7 @@ def snap(score: float) -> float:
 
 
 class AWPO(Reward, frozen=True, kw_only=True):
-    """R_out = S_format + S_exec in [0, 2] (001 Eq. 14); R_mix = R_out + R_reasoning in [0, 3] (Eq. 20).
+    """R_out = S_format + S_exec in [0, 2] (AWPO Eq. 14); R_mix = R_out + R_reasoning in [0, 3] (Eq. 20).
 
     `parts` holds both channels, which AWPO reads; `total` is one of them. Deviations: those of `execution`
     and `snap`; (4) a broken call has S_exec 0, also where the gold calls nothing; (5) without a judge's
@@ -85,10 +85,10 @@ class AWPO(Reward, frozen=True, kw_only=True):
     needs: ClassVar[tuple[str, ...]] = ("reasoning",)
 
     format: str = "toolrl"
-    channel: Annotated[Literal["outcome", "mixed"], sourced("001 Eqs. 14, 20", "which reward `total` is")] = (
-        "outcome"
-    )
-    tiers: Annotated[bool, sourced("001 Figure 2", "snap the judge's number to its tier")] = True
+    channel: Annotated[
+        Literal["outcome", "mixed"], sourced("AWPO Eqs. 14, 20", "which reward `total` is")
+    ] = "outcome"
+    tiers: Annotated[bool, sourced("AWPO Figure 2", "snap the judge's number to its tier")] = True
 
     def _score(self, parsed: Parsed, gold: Gold, context: Context) -> Score:
         s_format = 0.0 if formats.get(parsed.format).check(parsed, gold.category) else 1.0

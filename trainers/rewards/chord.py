@@ -1,4 +1,4 @@
-"""CHORD's rewards (paper 003 appendix A.2): binary for tool use, four levels for mathematics."""
+"""CHORD's rewards (paper CHORD appendix A.2): binary for tool use, four levels for mathematics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def calls_equal(predicted: Sequence[Call], gold: Sequence[Call]) -> bool:
 
 
 class Binary(Reward, frozen=True, kw_only=True):
-    """1 for a completely correct action, else 0 (003 A.2; 002's "Naive GRPO").
+    """1 for a completely correct action, else 0 (CHORD A.2; ToolUPT's "Naive GRPO").
 
     Deviations: (1) "completely correct" includes the format, `require_format` leaves it out.
     (2) For a gold without calls an output is correct that keeps the format and does not call.
@@ -73,7 +73,7 @@ def answers_equal(answer: str, gold: str) -> bool:
 class MathAnswer(Reward, frozen=True, kw_only=True):
     """1 correct; 0 wrong but formatted; -0.1 wrong and unformatted; -1 cut at the limit without an answer.
 
-    003 A.2. Deviation: (1) a correct answer in a wrong format is worth 1, which the paper's order of
+    CHORD A.2. Deviation: (1) a correct answer in a wrong format is worth 1, which the paper's order of
     cases implies and does not say.
     """
 
@@ -81,10 +81,10 @@ class MathAnswer(Reward, frozen=True, kw_only=True):
     needs: ClassVar[tuple[str, ...]] = ("truncated",)
 
     format: str = "math"
-    correct: Annotated[float, sourced("003 A.2", "a correct answer")] = 1.0
-    formatted: Annotated[float, sourced("003 A.2", "a wrong answer in the format")] = 0.0
-    unformatted: Annotated[float, sourced("003 A.2", "a wrong answer not in the format")] = -0.1
-    overlong: Annotated[float, sourced("003 A.2", "no answer within the token limit")] = -1.0
+    correct: Annotated[float, sourced("CHORD A.2", "a correct answer")] = 1.0
+    formatted: Annotated[float, sourced("CHORD A.2", "a wrong answer in the format")] = 0.0
+    unformatted: Annotated[float, sourced("CHORD A.2", "a wrong answer not in the format")] = -0.1
+    overlong: Annotated[float, sourced("CHORD A.2", "no answer within the token limit")] = -1.0
 
     def _score(self, parsed: Parsed, gold: Gold, context: Context) -> Score:
         answered = parsed.response is not None

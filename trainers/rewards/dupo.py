@@ -1,4 +1,4 @@
-"""DUPO's chain-aware semantic reward (paper 000 section 4.3): structure, semantic, sequential decay."""
+"""DUPO's chain-aware semantic reward (paper DUPO section 4.3): structure, semantic, sequential decay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DISCRETE = (2.0, 1.5, 1.0, 0.5, 0.4, 0.3, 0.2)
 
 
 class Structure(NamedTuple):
-    """The three terms of 000 Eq. 16, each in [0, 1]."""
+    """The three terms of DUPO Eq. 16, each in [0, 1]."""
 
     name: float
     param: float
@@ -32,7 +32,7 @@ class Structure(NamedTuple):
 
 
 def structure(predicted: Sequence[Call], gold: Sequence[Call], format_ok: bool) -> Structure:
-    """Return r_name, r_param and r_format (000 Eqs. 16-17).
+    """Return r_name, r_param and r_format (DUPO Eqs. 16-17).
 
     Deviations: (1) the paper says IoU and not of what: names, and (name, key, canonical value) triples, as
     multisets. (2) Where no call has a parameter r_param is r_name, or g() would earn r_param for f().
@@ -53,21 +53,21 @@ def structure(predicted: Sequence[Call], gold: Sequence[Call], format_ok: bool) 
 
 
 def semantic(similarity: float, coefficient: float) -> float:
-    """Return lambda (sim - 1) with sim clipped to [0, 1] (000 Eqs. 18-19), in [-lambda, 0]."""
+    """Return lambda (sim - 1) with sim clipped to [0, 1] (DUPO Eqs. 18-19), in [-lambda, 0]."""
     return coefficient * (min(max(similarity, 0.0), 1.0) - 1.0)
 
 
 def sequential_decay(step: int, steps: int, kind: Decay = "sequential") -> float:
     """Return the weight of action n of N.
 
-    sequential: exp(-ln(N + 1) n / N) (000 Eq. 20; Eq. 23's pi is N). linear: 2 / (c + 1) (Eq. 22).
+    sequential: exp(-ln(N + 1) n / N) (DUPO Eq. 20; Eq. 23's pi is N). linear: 2 / (c + 1) (Eq. 22).
     discrete: [2, 1.5, 1, .5, .4, .3, .2] for c <= 0, (0, 1], ... (4, 5], above 5 (Eq. 21). none: 1.
     Deviation: (1) c is n - 1, so that the first action falls into the first bin.
 
     Args:
         step: n, from 1.
         steps: N.
-        kind: The law, a row of 000 Table 7.
+        kind: The law, a row of DUPO Table 7.
 
     Raises:
         ValueError: When n or N is below 1.
@@ -84,12 +84,12 @@ def sequential_decay(step: int, steps: int, kind: Decay = "sequential") -> float
 
 
 def linear_decay(c: float) -> float:
-    """Return 2 / (c + 1) (000 Eq. 22), which is a hyperbola in spite of its name; c > -1."""
+    """Return 2 / (c + 1) (DUPO Eq. 22), which is a hyperbola in spite of its name; c > -1."""
     return 2.0 / (c + 1.0)
 
 
 def discrete_decay(c: float) -> float:
-    """Return the step function of 000 Eq. 21."""
+    """Return the step function of DUPO Eq. 21."""
     return _DISCRETE[min(max(math.ceil(c), 0), len(_DISCRETE) - 1)]
 
 
@@ -108,27 +108,27 @@ def one_scorer(scores: Sequence[float | None], fallback: Callable[[int], float])
 
 
 class DUPO(Reward, frozen=True, kw_only=True):
-    """R = (R_struct + R_sem) R_decay (000 Eq. 15), in [-lambda, 3] times the decay.
+    """R = (R_struct + R_sem) R_decay (DUPO Eq. 15), in [-lambda, 3] times the decay.
 
     Deviations: those of `structure` and `sequential_decay`; (5) a broken call earns no r_name and r_param,
     also where the gold calls nothing; (6) without a similarity R_sem is 0 and `missing` says so;
     (7) `decay_application` "advantage" leaves the decay to the algorithm, since inside the
-    reward it cancels in 000 Eq. 11.
+    reward it cancels in DUPO Eq. 11.
     """
 
     name: ClassVar[str] = "dupo"
     needs: ClassVar[tuple[str, ...]] = ("similarity", "step", "steps")
 
-    lambda_sem: Annotated[float, sourced("000 Table 6", "weight of the semantic reward", ge=0)] = 0.5
-    decay: Annotated[Decay, sourced("000 Eq. 20, Table 7", "law of the sequential decay")] = "sequential"
+    lambda_sem: Annotated[float, sourced("DUPO Table 6", "weight of the semantic reward", ge=0)] = 0.5
+    decay: Annotated[Decay, sourced("DUPO Eq. 20, Table 7", "law of the sequential decay")] = "sequential"
     decay_application: Annotated[
         Literal["reward", "advantage"],
-        sourced("000 Eq. 15", "multiply the reward, or leave it to the advantage"),
+        sourced("DUPO Eq. 15", "multiply the reward, or leave it to the advantage"),
     ] = "reward"
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The similarity only where it has a weight (000 Table 6, lambda = 0)."""
+        """The similarity only where it has a weight (DUPO Table 6, lambda = 0)."""
         return self.needs if self.lambda_sem else self.needs[1:]
 
     def _score(self, parsed: Parsed, gold: Gold, context: Context) -> Score:

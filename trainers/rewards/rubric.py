@@ -1,4 +1,4 @@
-"""The rubric-only reward for tasks that nothing can verify (paper 003 appendix B.4)."""
+"""The rubric-only reward for tasks that nothing can verify (paper CHORD appendix B.4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Rubric", "rubric_share"]
 def rubric_share(met: Sequence[float | bool], weights: Sequence[float] | None = None) -> float:
     """Return the weighted share of rubric items that an output meets, in [0, 1].
 
-    sum of w_j c_j over the sum of the positive weights, clipped. Deviation: (1) 003 B.4 names a judge
+    sum of w_j c_j over the sum of the positive weights, clipped. Deviation: (1) CHORD B.4 names a judge
     model and no formula; weights below 0 mark pitfalls.
 
     Args:
@@ -36,7 +36,7 @@ def rubric_share(met: Sequence[float | bool], weights: Sequence[float] | None = 
 
 
 class Rubric(Reward, frozen=True, kw_only=True):
-    """The judge's rubric score alone, scaled (003 B.4); text and gold are not read.
+    """The judge's rubric score alone, scaled (CHORD B.4); text and gold are not read.
 
     Deviation: (1) without a judge's score the reward is 0 and `missing` says so.
     """

@@ -25,8 +25,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a reward needs beside the output and the gold; nothing here is computed by a reward.
 
     Attributes:
-        similarity: 000 Eq. 18, in [0, 1]; None or NaN when the judge failed.
-        reasoning: 001 appendix B, in [0, 1]; likewise.
+        similarity: DUPO Eq. 18, in [0, 1]; None or NaN when the judge failed.
+        reasoning: AWPO appendix B, in [0, 1]; likewise.
         rubric: Share of a rubric that the output meets, in [0, 1]; likewise.
         step: n, number of the action within its trajectory, 1..steps.
         steps: N, number of actions of the trajectory.

@@ -1,4 +1,4 @@
-"""ToolUPT's rewards (paper 002 section 3.2.1): sequence outcome and token process."""
+"""ToolUPT's rewards (paper ToolUPT section 3.2.1): sequence outcome and token process."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from planarena.trainers.rewards.score import Context, Reward, Score, sourced
 __all__ = ["UPPER", "Correctness", "ToolUPT", "answer_is_correct", "correctness", "token_rewards"]
 
 UPPER = 4.0
-"""Reward of a correct token (002 Eq. 13): the upper bound of the outcome reward."""
+"""Reward of a correct token (ToolUPT Eq. 13): the upper bound of the outcome reward."""
 
 
 class Correctness(NamedTuple):
-    """The terms of 002 Eq. 11, each in [0, 1], and their scaled sum in [-3, 3]."""
+    """The terms of ToolUPT Eq. 11, each in [0, 1], and their scaled sum in [-3, 3]."""
 
     syntax: float
     name: float
@@ -31,7 +31,7 @@ class Correctness(NamedTuple):
 
 
 def _pair(gold: Mapping[str, Any], predicted: Mapping[str, Any]) -> float:
-    """Return (s_key + s_value) / 2 of one matched pair (002 Eqs. 7-9); two empty sides score 1."""
+    """Return (s_key + s_value) / 2 of one matched pair (ToolUPT Eqs. 7-9); two empty sides score 1."""
     most = max(len(gold), len(predicted))
     if not most:
         return 1.0
@@ -47,7 +47,7 @@ def correctness(
 ) -> Correctness:
     """Return r_syntax, r_name, r_param and R_correct = 6 (l1 r_syntax + l2 r_name + l3 r_param) - 3.
 
-    002 Eqs. 4-11. Deviations: (1) Eq. 10 sums to m, the number of predicted calls, over terms of gold
+    ToolUPT Eqs. 4-11. Deviations: (1) Eq. 10 sums to m, the number of predicted calls, over terms of gold
     calls: the sum runs over the gold calls. (2) A gold call without candidate scores 0.
     (3) Bad syntax makes all three 0. (4) Eq. 11's weights are not given: a third each.
 
@@ -73,7 +73,7 @@ def correctness(
 
 
 def answer_is_correct(parsed: Parsed) -> bool:
-    """Whether an output suits a gold answer: no call tag between <answer> and </answer> (002 section 3.2.1).
+    """Whether an output suits a gold answer: no call tag between <answer> and </answer> (ToolUPT section 3.2.1).
 
     Nothing checks the words of the answer. Deviation: (1) without answer tags the whole output is searched,
     or a bare call would count as a correct answer.
@@ -90,7 +90,7 @@ def answer_is_correct(parsed: Parsed) -> bool:
 
 
 def token_rewards(flags: NDArray[np.bool_], outcome: float) -> NDArray[np.float64]:
-    """Return max(R_process, R_outcome) per token (002 Eqs. 13-14).
+    """Return max(R_process, R_outcome) per token (ToolUPT Eqs. 13-14).
 
     Args:
         flags: (T,) which tokens are correct.
@@ -100,7 +100,7 @@ def token_rewards(flags: NDArray[np.bool_], outcome: float) -> NDArray[np.float6
 
 
 class ToolUPT(Reward, frozen=True, kw_only=True):
-    """R_outcome = R_format + R_correct in [-3, 4] (002 Eq. 12) and, for gold calls, rewards per token.
+    """R_outcome = R_format + R_correct in [-3, 4] (ToolUPT Eq. 12) and, for gold calls, rewards per token.
 
     Deviations: those of `correctness` and `answer_is_correct`; (5) a correct or wrong answer
     has R_correct 3 or -3, the end points of Eq. 11; (6) "the t-th token is correct" compares positions,
@@ -112,17 +112,20 @@ class ToolUPT(Reward, frozen=True, kw_only=True):
     needs: ClassVar[tuple[str, ...]] = ("tokens", "gold_tokens")
 
     format: str = "toolupt"
-    weights: Annotated[tuple[float, float, float], sourced("ours", "lambda_1..lambda_3 of 002 Eq. 11")] = (
+    weights: Annotated[
+        tuple[float, float, float], sourced("ours", "lambda_1..lambda_3 of ToolUPT Eq. 11")
+    ] = (
         1 / 3,
         1 / 3,
         1 / 3,
     )
-    process: Annotated[bool, sourced("002 Eq. 14", "give token rewards")] = True
+    process: Annotated[bool, sourced("ToolUPT Eq. 14", "give token rewards")] = True
     alignment: Annotated[
-        Literal["positional", "lcs"], sourced("002 Eq. 13", "how tokens are compared with the gold's")
+        Literal["positional", "lcs"], sourced("ToolUPT Eq. 13", "how tokens are compared with the gold's")
     ] = "positional"
     format_check: Annotated[
-        Literal["grammar", "tags"], sourced("ours; 002 Eq. 3", "the whole predicate, or the outer tags alone")
+        Literal["grammar", "tags"],
+        sourced("ours; ToolUPT Eq. 3", "the whole predicate, or the outer tags alone"),
     ] = "grammar"
 
     @property

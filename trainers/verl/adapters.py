@@ -21,8 +21,8 @@ from planarena.trainers.local.model import (
     holds_adapters,
     lora_model,
     quiet_transformers,
+    start_path,
 )
-from planarena.trainers.local.start import start_path
 from planarena.trainers.types import Needs
 from planarena.trainers.verl.settings import given_key, wants_reference
 

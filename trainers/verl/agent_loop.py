@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import uuid
 from typing import Any
 
-from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
+from verl.experimental.agent_loop.agent_loop import AgentLoopBase
 
-from planarena.trainers.local.generate import Generated
-from planarena.trainers.local.tokenizer import ChatTokenizer
+from planarena.trainers.loop.backend import Generated
+from planarena.trainers.verl.agent_output import chat_of, output
+from planarena.trainers.verl.episodes import act
 from planarena.trainers.verl.versions import ROLLOUT
 
-__all__ = ["Loop", "chat_of", "output"]
+__all__ = ["Loop"]
 
 
 class Loop(AgentLoopBase):  # type: ignore[misc]  # verl is untyped
@@ -30,8 +30,6 @@ class Loop(AgentLoopBase):  # type: ignore[misc]  # verl is untyped
         self.row = int(kwargs["session_id"])
         self.plain, self.wanted = sampling_params, wanted
         if wanted.get("episode") is not None:
-            from planarena.trainers.verl.episodes import act
-
             return await act(self, wanted, list(kwargs["prompt_ids"]))
         prompt = list(kwargs["prompt_ids"])
         found = await self.sample(prompt, limit=int(wanted["limit"]), seed=int(wanted["seed"]))
@@ -43,7 +41,7 @@ class Loop(AgentLoopBase):  # type: ignore[misc]  # verl is untyped
         Args:
             prompt: Ids so far.
             limit: Most tokens.
-            seed: Of the draws, for the rollout of ours; others draw as they like.
+            seed: Of the draws, for our rollout; others draw as they like.
         """
         params = {**self.plain, "temperature": self.wanted["temperature"], "max_tokens": limit}
         if self.rollout_config.name == ROLLOUT:
@@ -56,33 +54,3 @@ class Loop(AgentLoopBase):  # type: ignore[misc]  # verl is untyped
         logp = list(found.log_probs or [0.0] * len(ids))[: len(ids)]
         ends = chat_of(self.tokenizer).ends
         return Generated(ids, logp, [], ended=bool(ids) and ids[-1] in ends)
-
-
-@functools.lru_cache(maxsize=4)
-def chat_of(tokenizer: Any) -> ChatTokenizer:
-    """Return a tokenizer as we use it; looking through a large vocabulary once is enough."""
-    return ChatTokenizer(tokenizer)
-
-
-def output(
-    prompt: list[int],
-    ids: list[int],
-    mask: list[int],
-    logp: list[float],
-    facts: dict[str, Any],
-    turns: int = 2,
-) -> Any:
-    """Return tokens as verl stores them; rewards are given where groups are whole, not here."""
-    if not ids:
-        # A rollout that says nothing at all is a row without a token to learn from.
-        ids, mask, logp = [0], [0], [0.0]
-    return AgentLoopOutput(
-        prompt_ids=prompt,
-        response_ids=ids,
-        response_mask=mask,
-        response_logprobs=logp,
-        num_turns=turns,
-        metrics=AgentLoopMetrics(),
-        reward_score=0.0,
-        extra_fields={"planarena": json.dumps(facts), "min_global_steps": 0, "max_global_steps": 0},
-    )

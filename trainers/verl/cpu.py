@@ -34,7 +34,7 @@ class CPUEngine(FSDPEngineWithLMHead):  # type: ignore[misc]  # verl is untyped
             self.engine_config = given
 
     def _merged_lora_per_tensor_param(self) -> Iterator[tuple[str, Any]]:
-        # verl rounds them to bfloat16 for vLLM; the rollout of ours computes in what the policy does.
+        # verl rounds them to bfloat16 for vLLM; our rollout computes in what the policy does.
         with merged_lora_context(self.module, backup_adapters=True):
             held = convert_weight_keys(normalize_peft_param_name(self.module.state_dict()), self.module)
             for name, value in held.items():

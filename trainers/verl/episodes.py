@@ -1,7 +1,7 @@
 """Whole episodes in verl's agent-loop workers: our environments, executors and goals, observations masked.
 
 A worker opens its own environment from the row's reference, so that nothing but text and tokens travels. What an
-episode does between two decisions, and how it is scored, is the local engine's (`local/episodes.py`).
+episode does between two decisions, and how it is scored, is every engine's (`loop/episodes.py`).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import msgspec
 
 from planarena.rows import EpisodeRow, open_environment
 from planarena.trainers.config import RolloutConfig
-from planarena.trainers.local.data import Prompt
-from planarena.trainers.local.episodes import Acting, act_out, gold_sample, result, turn_seed
-from planarena.trainers.local.rollout import Rollouts
-from planarena.trainers.local.score import Scorer, open_judges
+from planarena.trainers.loop.backend import Rollouts, Sampling
+from planarena.trainers.loop.batches import Sample
+from planarena.trainers.loop.encoding import Prompt
+from planarena.trainers.loop.episodes import Acting, act_out, gathered, members, result, turn_seed
+from planarena.trainers.loop.score import Scorer, open_judges
 from planarena.trainers.types import Needs
-from planarena.trainers.update import Sample
 from planarena.trainers.verl.remote import RemotePolicy
 
 __all__ = ["act", "act_in_environments", "episode_task"]
@@ -79,9 +79,7 @@ async def act(loop: Any, wanted: dict[str, Any], prompt: list[int]) -> Any:
         wanted: With `episode` as `episode_task` gives it.
         prompt: Ids of the first prompt.
     """
-    import torch
-
-    from planarena.trainers.verl.agent_loop import chat_of, output
+    from planarena.trainers.verl.agent_output import chat_of, output
 
     task = wanted["episode"]
     row = msgspec.json.decode(task["row"], type=EpisodeRow)
@@ -89,12 +87,7 @@ async def act(loop: Any, wanted: dict[str, Any], prompt: list[int]) -> Any:
     scorer = _scorer(
         msgspec.json.encode(task["reward"]).decode(), msgspec.json.encode(task["needs"]).decode()
     )
-    policy: Any = RemotePolicy(
-        chat=chat_of(loop.tokenizer),
-        context=int(task["context"]),
-        device=torch.device("cpu"),
-        bfloat16=False,
-    )
+    policy = RemotePolicy(chat_of(loop.tokenizer), int(task["context"]))
     assert row.environment is not None
     opened = await asyncio.to_thread(open_environment, row.environment)
     one = Acting(Prompt(row, prompt, []), row, opened, int(task["group"]))
@@ -107,7 +100,7 @@ async def act(loop: Any, wanted: dict[str, Any], prompt: list[int]) -> Any:
         await asyncio.to_thread(act_out, policy, one, generated, config, scorer, number, limit)
         if one.finished:
             break
-    sample = result(one, config, scorer, float(task["gamma"]), 0)
+    sample = result(one, config, scorer, float(task["gamma"]))
     facts = {name: getattr(sample, name) for name in _FACTS} | {"calls": one.calls}
     return output(prompt, sample.response_ids, sample.mask, sample.logp, facts, turns=2 * len(one.texts))
 
@@ -117,13 +110,9 @@ def act_in_environments(
     prompts: Sequence[Prompt],
     config: RolloutConfig,
     scorer: Scorer,
+    how: Sampling,
     *,
     context: int,
-    repeats: int,
-    temperature: float,
-    seed: int,
-    demonstrations: bool,
-    gamma: float,
 ) -> Rollouts:
     """Let verl's workers act K times on each task, and put the gold episode into each group where it is wanted.
 
@@ -132,40 +121,34 @@ def act_in_environments(
         prompts: Episodes whose environment is here.
         config: Lengths and weights.
         scorer: As in `episode_task`.
+        how: Draws, group size, discount.
         context: Positions of the model.
-        repeats: K; with a demonstration in the group, K - 1 act.
-        temperature: 0 is greedy.
-        seed: Of the draws.
-        demonstrations: Put the gold episode into each group, where there is one.
-        gamma: Discount of the returns from each step.
     """
     wanted = []
     for group, prompt in enumerate(prompts):
         assert isinstance(prompt.row, EpisodeRow)
-        task = episode_task(prompt.row, group, config, scorer, context, gamma)
+        task = episode_task(prompt.row, group, config, scorer, context, how.discount)
         limit = int(config.max_response_length or 1)
-        wanted.append({"episode": task, "limit": limit, "temperature": temperature, "seed": seed})
-    found = Rollouts(prompts=list(prompts))
-    rolled = sampler.roll([prompt.ids for prompt in prompts], wanted, repeats)
-    for group, (prompt, rows) in enumerate(zip(prompts, rolled, strict=True)):
-        shown = prompt.demonstration if demonstrations and repeats > 1 else None
-        kept = rows[:-1] if shown is not None else rows
-        for one in kept:
-            sample = Sample(
-                prompt_ids=prompt.ids,
-                response_ids=one.ids,
-                mask=one.mask,
-                logp=one.logp,
-                group=group,
-                key=prompt.row.row_id,
-                entropy=[0.0] * len(one.ids) if scorer.needs.entropy else [],
-                trajectory=len(found.samples),
-                **{name: one.facts[name] for name in _FACTS},
-            )
-            sample.parsed = scorer.form.parse(sample.text)
-            found.tool_calls += int(one.facts["calls"])
-            found.observation_tokens += len(one.mask) - sum(one.mask)
-            found.samples.append(sample)
-        if shown is not None:
-            found.samples.append(gold_sample(shown, prompt, group, config, scorer, len(found.samples)))
-    return found
+        wanted.append({"episode": task, "limit": limit, "temperature": how.temperature, "seed": how.seed})
+    rolled = sampler.roll([prompt.ids for prompt in prompts], wanted, how.repeats)
+    kept = [rows[: members(prompt, how)] for prompt, rows in zip(prompts, rolled, strict=True)]
+    groups = [
+        [_sample(one, prompt, group, scorer) for one in rows]
+        for group, (prompt, rows) in enumerate(zip(prompts, kept, strict=True))
+    ]
+    calls = [int(one.facts["calls"]) for rows in kept for one in rows]
+    return gathered(prompts, groups, calls, config, scorer, how)
+
+
+def _sample(one: Any, prompt: Prompt, group: int, scorer: Scorer) -> Sample:
+    sample = Sample(
+        prompt_ids=prompt.ids,
+        response_ids=one.ids,
+        mask=one.mask,
+        logp=one.logp,
+        group=group,
+        key=prompt.row.row_id,
+        **{name: one.facts[name] for name in _FACTS},
+    )
+    sample.parsed = scorer.form.parse(sample.text)
+    return sample

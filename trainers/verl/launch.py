@@ -42,23 +42,23 @@ def launch(
 
     Args:
         config: Complete.
-        show: Told (steps done, steps, metrics) after each step.
-        say: Told what else happens.
+        show: Gets (steps done, steps, metrics) after each step.
+        say: Gets what else happens.
         fresh: Throw an earlier run in the same folder away.
 
     Raises:
-        UserError: Something that the caller can mend: a missing package, too little shared memory, a setting.
+        UserError: Something that the caller can fix: a missing package, too little shared memory, a setting.
         PlanArenaError: A process died, memory ran out, updates that are not finite.
     """
     check_installed()
     from planarena.trainers.launch import build_algorithm, result_of
-    from planarena.trainers.local.run import RunFolder
+    from planarena.trainers.loop.run import RunFolder
 
     algorithm = build_algorithm(config)
     folder = RunFolder(config, fresh=fresh)
     if not folder.finished:
-        from planarena.trainers.local.material import Material
-        from planarena.trainers.local.start import make_encoder
+        from planarena.trainers.loop.encoding import make_encoder
+        from planarena.trainers.loop.material import Material
 
         tell = say or _ignore
         # What is cheap to refuse is refused first: Ray and its workers take a minute to start.
@@ -66,7 +66,7 @@ def launch(
         with closing(Material(config, algorithm.needs, tell)) as material:
             material.open()
             policy = remote_policy(config, algorithm.needs, tell)
-            material.read(make_encoder(config, policy, algorithm.needs))
+            material.read(make_encoder(config, policy.chat, policy.context, algorithm.needs))
             with opened(config, algorithm.needs, folder.path, tell) as trainer:
                 from planarena.trainers.verl.trainer import Session
 
@@ -90,8 +90,14 @@ def remote_policy(config: TrainConfig, needs: Needs, say: Callable[[str], None])
     Raises:
         UserError: The model cannot be used.
     """
-    from planarena.trainers.local.model import base_path, holds_adapters, load_chat, quiet_transformers
-    from planarena.trainers.local.start import start_path, start_policy
+    from planarena.trainers.local.model import (
+        base_path,
+        holds_adapters,
+        load_chat,
+        quiet_transformers,
+        start_path,
+    )
+    from planarena.trainers.local.start import start_policy
     from planarena.trainers.verl.remote import RemotePolicy
     from planarena.trainers.verl.settings import on_cpu, rollout_name
     from planarena.trainers.verl.versions import ROLLOUT
@@ -109,8 +115,7 @@ def remote_policy(config: TrainConfig, needs: Needs, say: Callable[[str], None])
     return RemotePolicy(
         chat=chat,
         context=int(getattr(text, "max_position_embeddings", 0) or 2**31),
-        device=torch.device("cpu"),
-        bfloat16=config.model.dtype == "bfloat16" or rollout_name(config) != ROLLOUT or rounded,
+        rounds=config.model.dtype == "bfloat16" or rollout_name(config) != ROLLOUT or rounded,
     )
 
 
@@ -122,14 +127,13 @@ def opened(config: TrainConfig, needs: Needs, root: Path, say: Callable[[str], N
         config: Complete.
         needs: What the workers have to hold; every session of the trainer may need less.
         root: The run's folder; what verl prints goes to `verl/driver.log` in it.
-        say: Told what takes time.
+        say: Gets what takes time.
 
     Raises:
         UserError: As `launch`, but for what `check_start` finds.
         PlanArenaError: Likewise.
     """
-    from planarena.trainers.local.model import base_path
-    from planarena.trainers.local.start import start_path
+    from planarena.trainers.local.model import base_path, start_path
     from planarena.trainers.verl.adapters import first_adapters
     from planarena.trainers.verl.settings import on_cpu
 
@@ -360,7 +364,7 @@ def _last_line(error: BaseException) -> str:
 
 
 def _last_checkpoint(root: Path) -> str:
-    from planarena.trainers.local.save import Checkpoints
+    from planarena.trainers.loop.checkpoints import Checkpoints
 
     return Checkpoints(root, 1).last_good()
 

@@ -18,7 +18,6 @@ from verl.workers.utils.padding import no_padding_2_padding
 
 from planarena.trainers import algorithms
 from planarena.trainers.types import Algorithm, AlgorithmConfig, LossInputs, LossOutputs
-from planarena.trainers.update import distributions_in_loss
 from planarena.trainers.verl.rows import INFO, NUMBERS, Info, Kind
 
 __all__ = ["PolicyLoss"]
@@ -49,7 +48,7 @@ class PolicyLoss:
     @property
     def distributions(self) -> bool:
         """Whether it reads whole distributions."""
-        return distributions_in_loss(self.algorithm)
+        return self.algorithm.needs.teacher_in_loss
 
     def __call__(
         self,

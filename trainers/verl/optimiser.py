@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from planarena.trainers.local.optimiser import decay_groups
+
 __all__ = ["MatrixDecayAdamW"]
 
 
@@ -24,8 +26,4 @@ class MatrixDecayAdamW(torch.optim.AdamW):
         self, parameters: Iterable[nn.Parameter], *, weight_decay: float = 0.01, **options: Any
     ) -> None:
         trained = [value for value in parameters if value.requires_grad]
-        groups = [
-            {"params": [value for value in trained if value.dim() >= 2], "weight_decay": weight_decay},
-            {"params": [value for value in trained if value.dim() < 2], "weight_decay": 0.0},
-        ]
-        super().__init__([group for group in groups if group["params"]], **options)
+        super().__init__(decay_groups(trained, weight_decay), **options)

@@ -66,25 +66,17 @@ class CPUPlatform(PlatformBase):  # type: ignore[misc]  # verl is untyped
         """Return 1."""
         return 1
 
-    def set_device(self, device_index: int) -> None:
-        """Do nothing."""
+    def _nothing(self, *_: Any, **__: Any) -> None:
+        """Do nothing, or return nothing."""
 
-    def synchronize(self, device_index: int | None = None) -> None:
-        """Do nothing."""
+    set_device = synchronize = set_allocator_settings = empty_cache = _nothing
+    profiler_start = profiler_stop = cudart = _nothing
 
     def manual_seed(self, seed: int) -> None:
         """Seed the generator."""
         torch.manual_seed(seed)
 
-    def manual_seed_all(self, seed: int) -> None:
-        """Seed the generator."""
-        torch.manual_seed(seed)
-
-    def set_allocator_settings(self, settings: str) -> None:
-        """Do nothing."""
-
-    def empty_cache(self) -> None:
-        """Do nothing."""
+    manual_seed_all = manual_seed
 
     def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:  # noqa: ARG002
         """Return no capability."""
@@ -99,7 +91,7 @@ class CPUPlatform(PlatformBase):  # type: ignore[misc]  # verl is untyped
         return "CUDA_VISIBLE_DEVICES"
 
     def ray_resource_name(self) -> str:
-        """Return GPU: verl counts no other resource, so Ray is told of logical ones."""
+        """Return GPU: verl counts no other resource, so Ray gets logical ones."""
         return "GPU"
 
     def ray_noset_envvars(self) -> list[str]:
@@ -114,12 +106,3 @@ class CPUPlatform(PlatformBase):  # type: ignore[misc]  # verl is untyped
     def nvtx_range(self, msg: str) -> Iterator[None]:  # noqa: ARG002
         """Mark nothing."""
         yield
-
-    def profiler_start(self) -> None:
-        """Do nothing."""
-
-    def profiler_stop(self) -> None:
-        """Do nothing."""
-
-    def cudart(self) -> None:
-        """Return nothing."""

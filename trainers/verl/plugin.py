@@ -19,6 +19,7 @@ __all__ = ["LOOP", "ROLLOUT", "TRAINER", "autocast_dtype", "check_registered", "
 
 TRAINER = "planarena"
 LOOP = "planarena"
+_TRAINER_MODULE = "planarena.trainers.verl.trainer"
 _ADAPTER = "planarena.trainers.verl.rollout.Adapter"
 
 
@@ -65,13 +66,12 @@ def check_registered() -> None:
     from verl.workers.rollout.replica import RolloutReplicaRegistry
 
     from planarena.errors import PlanArenaError
-    from planarena.trainers.verl.trainer import Trainer
 
     found = {
         "the platform cpu": PlatformRegistry.get("cpu") is not None,
         "the rollout server": RolloutReplicaRegistry._registry.get(ROLLOUT) is _load_replica,
         "the rollout adapter": base._ROLLOUT_REGISTRY.get((ROLLOUT, "async")) == _ADAPTER,
-        "the trainer": TRAINER_REGISTRY.get(TRAINER) is Trainer,
+        "the trainer": getattr(TRAINER_REGISTRY.get(TRAINER), "__module__", "") == _TRAINER_MODULE,
     }
     if os.environ.get("VERL_PLATFORM") == "cpu":
         found["FSDP on cpu"] = "cpu" in EngineRegistry._engines["language_model"]["fsdp2"]

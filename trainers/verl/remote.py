@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-
-from planarena.trainers.local.tokenizer import ChatTokenizer
+from planarena.trainers.loop.tokenizer import ChatTokenizer
 
 __all__ = ["RemotePolicy"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RemotePolicy:
     """What the shared code asks of a policy whose weights are elsewhere.
 
     Attributes:
         chat: The tokenizer.
         context: Positions of the model.
-        device: Where the driver's tensors are.
-        bfloat16: The workers compute in bfloat16, or the rollout is another program: either way what it says of
+        rounds: The workers compute in bfloat16, or the rollout is another program: either way what it says of
             its samples is not what the update will find.
     """
 
     chat: ChatTokenizer
     context: int
-    device: torch.device
-    bfloat16: bool
+    rounds: bool = False

@@ -115,32 +115,11 @@ class Server:
         """Say that the model is loaded."""
         return True
 
-    async def wake_up(self, **_: Any) -> None:
-        """Do nothing: the weights stay."""
+    async def _nothing(self, **_: Any) -> None:
+        """Do nothing: weights stay, no cache outlives a pass, and the synchronous trainer waits for all requests."""
 
-    async def sleep(self, **_: Any) -> None:
-        """Do nothing."""
-
-    async def clear_kv_cache(self) -> None:
-        """Do nothing: no cache outlives a pass."""
-
-    async def release_kv_cache(self) -> None:
-        """Do nothing."""
-
-    async def resume_kv_cache(self) -> None:
-        """Do nothing."""
-
-    async def abort_all_requests(self, **_: Any) -> None:
-        """Do nothing: the synchronous trainer waits for all."""
-
-    async def resume_generation(self) -> None:
-        """Do nothing."""
-
-    async def start_profile(self, **_: Any) -> None:
-        """Do nothing."""
-
-    async def stop_profile(self) -> None:
-        """Do nothing."""
+    wake_up = sleep = clear_kv_cache = release_kv_cache = resume_kv_cache = _nothing
+    abort_all_requests = resume_generation = start_profile = stop_profile = _nothing
 
     async def _serve(self) -> None:
         while True:
@@ -151,7 +130,7 @@ class Server:
             for part in _classes(batch):
                 try:
                     answers = await asyncio.to_thread(self._decode, part)
-                except Exception as error:  # whoever asked is told
+                except Exception as error:  # whoever asked gets the error
                     for request in part:
                         request.answer.set_exception(error)
                     continue

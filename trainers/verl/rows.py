@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -11,13 +11,25 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from planarena.trainers.types import Advantages, RolloutBatch, Step
-from planarena.trainers.update import Expert, Sample
+from planarena.trainers.loop.batches import Expert, Sample
+from planarena.trainers.types import Step
 
-__all__ = ["INFO", "Info", "Kind", "Row", "deal", "expert_row", "padding_row", "sample_row", "tensors"]
+__all__ = [
+    "INFO",
+    "Info",
+    "Kind",
+    "Row",
+    "deal",
+    "expert_row",
+    "padding_row",
+    "preference_row",
+    "sample_row",
+    "tensors",
+]
 
 # The field of a batch that holds `Info` as JSON.
 INFO = "planarena"
+_TOKENS = ("old_log_probs", "advantages", "ref_log_prob", "token_types", "keep")
 NUMBERS = ("kind", "reward", "eps_low", "eps_high", "is_demo", "preference", "pair")
 
 
@@ -101,10 +113,8 @@ class Row:
 def sample_row(
     index: int,
     sample: Sample,
-    batch: RolloutBatch,
-    advantages: Advantages,
+    fields: Mapping[str, Tensor | None],
     *,
-    ref_logp_BT: Tensor | None,
     temperature: float,
     teacher: Sequence[int] | None = None,
 ) -> Row:
@@ -113,40 +123,34 @@ def sample_row(
     Args:
         index: Of the row in the batch.
         sample: The same row before it became tensors.
-        batch: The whole batch.
-        advantages: Of the whole batch.
-        ref_logp_BT: Of the whole batch.
+        fields: Of the whole batch by name: (B, T) and (B,), None where the batch has none.
         temperature: That it was sampled at.
         teacher: As in `Row`.
     """
     length = len(sample.response_ids)
-
-    def cut(values_BT: Tensor | None) -> Tensor:
-        found = torch.zeros(length) if values_BT is None else values_BT[index, :length]
-        return found.float().cpu()
-
-    def one(values_B: Tensor | None) -> float:
-        return 0.0 if values_B is None else float(values_B[index])
-
+    held = {name: value for name, value in fields.items() if value is not None}
     return Row(
         prompt=sample.prompt_ids,
         response=sample.response_ids,
         mask=sample.mask,
         kind=Kind.ROLLOUT,
-        tokens={
-            "old_log_probs": cut(batch.old_logp_BT),
-            "advantages": cut(advantages.values_BT),
-            "ref_log_prob": cut(ref_logp_BT),
-            "token_types": cut(batch.token_type_BT),
-        },
-        numbers={
-            "reward": one(batch.rewards_B),
-            "eps_low": one(advantages.eps_low_B),
-            "eps_high": one(advantages.eps_high_B),
-            "is_demo": one(batch.is_demo_B),
-        },
+        tokens={name: held[name][index, :length].float().cpu() for name in _TOKENS if name in held},
+        numbers={name: float(held[name][index]) for name in NUMBERS if name in held},
         temperature=temperature,
         teacher=teacher,
+    )
+
+
+def preference_row(sample: Sample, sign: float, ref_logp_T: Tensor) -> Row:
+    """Return one member of a preference pair: 1 chosen, -1 rejected."""
+    length = len(sample.response_ids)
+    return Row(
+        prompt=sample.prompt_ids,
+        response=sample.response_ids,
+        mask=sample.mask,
+        kind=Kind.ROLLOUT,
+        tokens={"ref_log_prob": ref_logp_T[:length].float().cpu()},
+        numbers={"pair": float(sample.group), "preference": sign},
     )
 
 
@@ -165,9 +169,6 @@ def padding_row(like: Row) -> Row:
     """Return a row that counts for nothing; it makes the rows divide evenly over ranks and passes."""
     teacher = None if like.teacher is None else list(like.teacher[:1])
     return Row(prompt=list(like.prompt[:1]), response=[0], mask=[0], kind=Kind.PADDING, teacher=teacher)
-
-
-_TOKENS = ("old_log_probs", "advantages", "ref_log_prob", "token_types", "keep")
 
 
 def tensors(row: Row) -> dict[str, Tensor]:

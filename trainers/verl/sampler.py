@@ -14,10 +14,9 @@ from verl.utils import tensordict_utils
 
 from planarena.errors import PlanArenaError
 from planarena.trainers.config import RolloutConfig
-from planarena.trainers.local.data import Prompt
-from planarena.trainers.local.generate import Generated
-from planarena.trainers.local.rollout import Rollouts
-from planarena.trainers.local.score import Scorer
+from planarena.trainers.loop.backend import Generated, Rollouts, Sampling
+from planarena.trainers.loop.encoding import Prompt
+from planarena.trainers.loop.score import Scorer
 from planarena.trainers.verl.episodes import act_in_environments
 from planarena.trainers.verl.plugin import LOOP
 
@@ -137,10 +136,10 @@ class VerlSampler:
         ]
 
     def episodes(
-        self, prompts: Sequence[Prompt], config: RolloutConfig, scorer: Scorer, **wanted: Any
+        self, prompts: Sequence[Prompt], config: RolloutConfig, scorer: Scorer, how: Sampling
     ) -> Rollouts:
         """Let the policy act in the environments of its tasks; see `act_in_environments`."""
-        return act_in_environments(self, prompts, config, scorer, context=self.context, **wanted)
+        return act_in_environments(self, prompts, config, scorer, how, context=self.context)
 
     def roll(
         self, prompts: Sequence[Sequence[int]], wanted: Sequence[dict[str, Any]], repeats: int

@@ -13,13 +13,13 @@ import msgspec
 from planarena.errors import ConfigError
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.local.model import ADAPTER_CONFIG
+from planarena.trainers.loop.backend import frozen_teacher
 from planarena.trainers.types import Needs
 from planarena.trainers.verl.versions import ROLLOUT
 
 __all__ = [
     "compose",
     "forgets_weights",
-    "frozen_teacher",
     "given_key",
     "on_cpu",
     "refuse_unknown",
@@ -42,16 +42,10 @@ def on_cpu(config: TrainConfig) -> bool:
     return config.model.device == "cpu"
 
 
-def frozen_teacher(config: TrainConfig) -> bool:
-    """Say whether the teacher of GEAR, RLSD and OPSD is the policy as it was at the start."""
-    chosen = config.rollout.teacher
-    return chosen == "start" or (chosen == "auto" and config.algorithm == "opsd")
-
-
 def wants_reference(config: TrainConfig, needs: Needs) -> bool:
     """Say whether verl has to hold the policy as it was at the start."""
     teacher = needs.teacher_logp or needs.teacher_distribution
-    return needs.reference_policy or (teacher and frozen_teacher(config))
+    return needs.reference_policy or (teacher and frozen_teacher(config, needs))
 
 
 def compose(
@@ -107,25 +101,7 @@ _RAY: dict[str, Any] = {
 def _ours(
     config: TrainConfig, needs: Needs, model: str, folder: Path, adapters: Path | None
 ) -> dict[str, Any]:
-    rollout, update = config.rollout, config.update
-    cpu = on_cpu(config)
-    half = config.model.dtype == "bfloat16"
-    param = "bf16" if half else "fp32"
-    flash = not cpu and find_spec("flash_attn") is not None
-    group, rows = int(rollout.group_size or 1), int(rollout.batch_size or 1)
-    fsdp = {
-        "strategy": "fsdp2",
-        "use_torch_compile": False,
-        "model_dtype": "fp32",
-        "mixed_precision": {"param_dtype": param, "reduce_dtype": "fp32", "buffer_dtype": "fp32"},
-    }
-    passes = {"log_prob_micro_batch_size_per_gpu": 1, "log_prob_use_dynamic_bsz": False}
-    trained: dict[str, Any] = {}
-    if adapters is not None:
-        # verl reads what they are from their folder; that there are any it tells by the rank. The rollout gets the
-        # model with them merged.
-        rank = msgspec.json.decode((adapters / ADAPTER_CONFIG).read_bytes())["r"]
-        trained = {"lora_rank": rank, "lora_adapter_path": str(adapters), "lora": {"merge": True}}
+    rollout, cpu = config.rollout, on_cpu(config)
     return {
         "trainer": {
             "device": "cpu" if cpu else "cuda",
@@ -146,55 +122,78 @@ def _ours(
         "data": {
             "max_prompt_length": int(rollout.max_prompt_length or 1),
             "max_response_length": int(rollout.max_response_length or 1),
-            "train_batch_size": rows,
+            "train_batch_size": int(rollout.batch_size or 1),
         },
         "ray_kwargs": {"ray_init": {"num_gpus": 1 if cpu else None, "num_cpus": 8 if cpu else None}},
         # Rewards are computed where the groups are whole: no process of verl's has to.
         "reward": {"num_workers": 0},
         "transfer_queue": {"backend": {"SimpleStorage": {"num_data_storage_units": 1 if cpu else 8}}},
-        "actor_rollout_ref": {
-            "model": {
-                "path": model,
-                "use_remove_padding": flash,
-                "enable_gradient_checkpointing": not cpu,
-                "override_config": {} if flash else {"attn_implementation": "sdpa"},
-                **trained,
+        "actor_rollout_ref": _workers(config, needs, model, folder, adapters),
+    }
+
+
+def _workers(
+    config: TrainConfig, needs: Needs, model: str, folder: Path, adapters: Path | None
+) -> dict[str, Any]:
+    update, cpu = config.update, on_cpu(config)
+    half = config.model.dtype == "bfloat16"
+    flash = not cpu and find_spec("flash_attn") is not None
+    precision = {"param_dtype": "bf16" if half else "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
+    fsdp = {
+        "strategy": "fsdp2",
+        "use_torch_compile": False,
+        "model_dtype": "fp32",
+        "mixed_precision": precision,
+    }
+    passes = {"log_prob_micro_batch_size_per_gpu": 1, "log_prob_use_dynamic_bsz": False}
+    trained: dict[str, Any] = {}
+    if adapters is not None:
+        # verl reads what they are from their folder; that there are any it tells by the rank. The rollout gets the
+        # model with them merged.
+        rank = msgspec.json.decode((adapters / ADAPTER_CONFIG).read_bytes())["r"]
+        trained = {"lora_rank": rank, "lora_adapter_path": str(adapters), "lora": {"merge": True}}
+    return {
+        "model": {
+            "path": model,
+            "use_remove_padding": flash,
+            "enable_gradient_checkpointing": not cpu,
+            "override_config": {} if flash else {"attn_implementation": "sdpa"},
+            **trained,
+        },
+        "actor": {
+            "strategy": "fsdp2",
+            "fsdp_config": fsdp,
+            "use_torch_compile": False,
+            "ppo_mini_batch_size": int(config.rollout.batch_size or 1),
+            "ppo_micro_batch_size_per_gpu": 1,
+            # The one switch that makes verl load a reference; our losses add the term themselves.
+            "use_kl_loss": wants_reference(config, needs),
+            "checkpoint": {"save_contents": ["model", "optimizer", "extra", "hf_model"]},
+            "optim": {
+                "lr": float(update.learning_rate or 0.0),
+                "betas": list(update.adam_betas or (0.9, 0.999)),
+                "weight_decay": update.weight_decay,
+                "clip_grad": update.max_grad_norm,
+                "optimizer": "MatrixDecayAdamW",
+                "optimizer_impl": "planarena.trainers.verl.optimiser",
             },
-            "actor": {
-                "strategy": "fsdp2",
-                "fsdp_config": fsdp,
-                "use_torch_compile": False,
-                "ppo_mini_batch_size": rows,
-                "ppo_micro_batch_size_per_gpu": 1,
-                # The one switch that makes verl load a reference; our losses add the term themselves.
-                "use_kl_loss": wants_reference(config, needs),
-                "checkpoint": {"save_contents": ["model", "optimizer", "extra", "hf_model"]},
-                "optim": {
-                    "lr": float(update.learning_rate or 0.0),
-                    "betas": list(update.adam_betas or (0.9, 0.999)),
-                    "weight_decay": update.weight_decay,
-                    "clip_grad": update.max_grad_norm,
-                    "optimizer": "MatrixDecayAdamW",
-                    "optimizer_impl": "planarena.trainers.verl.optimiser",
-                },
+        },
+        "ref": {"fsdp_config": fsdp, "use_torch_compile": False, **passes},
+        "rollout": {
+            "name": ROLLOUT,
+            "n": int(config.rollout.group_size or 1),
+            "tensor_model_parallel_size": 1,
+            "temperature": float(config.rollout.temperature or 1.0),
+            "dtype": "bfloat16" if half else "float32",
+            "calculate_log_probs": True,
+            # The transformers rollout keeps its weights; vLLM and SGLang free theirs while the policy trains.
+            "free_cache_engine": forgets_weights(config),
+            "agent": {
+                "num_workers": 1 if cpu else 8,
+                "default_agent_loop": "planarena",
+                "agent_loop_config_path": str((folder / "agent_loop.yaml").resolve()),
             },
-            "ref": {"fsdp_config": fsdp, "use_torch_compile": False, **passes},
-            "rollout": {
-                "name": ROLLOUT,
-                "n": group,
-                "tensor_model_parallel_size": 1,
-                "temperature": float(rollout.temperature or 1.0),
-                "dtype": "bfloat16" if half else "float32",
-                "calculate_log_probs": True,
-                # The transformers rollout keeps its weights; vLLM and SGLang free theirs while the policy trains.
-                "free_cache_engine": forgets_weights(config),
-                "agent": {
-                    "num_workers": 1 if cpu else 8,
-                    "default_agent_loop": "planarena",
-                    "agent_loop_config_path": str((folder / "agent_loop.yaml").resolve()),
-                },
-                **passes,
-            },
+            **passes,
         },
     }
 

@@ -13,16 +13,17 @@ from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils.tracking import Tracking
 
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.material import Material
-from planarena.trainers.local.run import RunFolder
+from planarena.trainers.loop.backend import frozen_teacher
+from planarena.trainers.loop.loop import Loop
+from planarena.trainers.loop.material import Material
+from planarena.trainers.loop.run import RunFolder
 from planarena.trainers.types import Algorithm
-from planarena.trainers.verl.engine import Cluster, Engine
+from planarena.trainers.verl.backend import Cluster, VerlBackend
 from planarena.trainers.verl.group import RayWorkers
 from planarena.trainers.verl.loss import PolicyLoss
 from planarena.trainers.verl.plugin import TRAINER
 from planarena.trainers.verl.remote import RemotePolicy
 from planarena.trainers.verl.sampler import FastReplay, VerlSampler
-from planarena.trainers.verl.settings import frozen_teacher
 from planarena.trainers.verl.worker import PolicyWorker
 
 __all__ = ["Session", "Trainer"]
@@ -37,8 +38,8 @@ class Session:
         algorithm: Fresh.
         folder: The run's folder, opened.
         policy: The tokenizer and the size of the context.
-        show: Told (steps done, steps, metrics) after each step.
-        say: Told what else happens.
+        show: Gets (steps done, steps, metrics) after each step.
+        say: Gets what else happens.
         material: What the run works on, where it has been read already.
     """
 
@@ -102,7 +103,7 @@ class Trainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
             self.actor_rollout_wg.start_over()
         self._sessions += 1
         loss = PolicyLoss(algorithm.config)
-        self.actor_rollout_wg.set_loss_fn(loss, frozen_teacher(config))
+        self.actor_rollout_wg.set_loss_fn(loss, frozen_teacher(config, algorithm.needs))
         workers = RayWorkers(
             self.actor_rollout_wg,
             getattr(self, "ref_policy_wg", None),
@@ -139,18 +140,17 @@ class Trainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
                 "rollout": rollout.name,
             },
         )
-        engine = Engine(
+        loop = Loop(
             config,
             algorithm,
             session.folder,
-            session.policy,
-            cluster,
+            VerlBackend(config, algorithm, session.policy, cluster),
             show=session.show,
             say=session.say,
             material=session.material,
         )
         try:
-            return engine.run()
+            return loop.run()
         finally:
             if tracking:
                 tracking.finish(exit_code=0)

@@ -135,7 +135,7 @@ class Distributions:
 
 
 def reverse_kl_rows(student: Distributions, teacher: Distributions, data: Any, size: int) -> Tensor:
-    """Return jagged KL(student || teacher) at the response tokens (004; `reverse_kl` of the algorithm).
+    """Return jagged KL(student || teacher) at the response tokens (GEAR; `reverse_kl` of the algorithm).
 
     Args:
         student: The policy.

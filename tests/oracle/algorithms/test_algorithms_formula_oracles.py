@@ -64,7 +64,7 @@ def nll(expert: Array) -> float:
 
 
 def per_token(rewards: Array) -> Array:
-    """002 Eq. 15-17: statistics over all tokens of a group."""
+    """ToolUPT Eq. 15-17: statistics over all tokens of a group."""
     out = np.zeros_like(rewards)
     for group in np.unique(GROUP):
         inside = (group == GROUP)[:, None] & (MASK > 0)
@@ -138,13 +138,13 @@ def dupo(logp: Array, expert: Array) -> float:
     return weight * nll(expert) + (1 - weight) * mean(0.5 * clipped(logp, values[:, None], 0.2, radius))
 
 
-def awpo(logp: Array, expert: Array) -> float:
+def awpo(logp: Array, expert: Array, medium: float = 1.5, other: float = 1.0) -> float:
     values, shares = np.zeros(B), []
     for group in np.unique(GROUP):
         inside = group == GROUP
         spread, mixed = REWARD[inside].std(), (REWARD + REASON)[inside].std()
         share = mixed / (spread + mixed + 1e-6)
-        priority = 1.5 if 0.5 < REWARD[inside].mean() < 1.5 else 1.0
+        priority = medium if 0.5 < REWARD[inside].mean() < 1.5 else other
         blend = (1 - share) * standard(REWARD, 0) + share * standard(REWARD + REASON, 0)
         values[inside], shares = priority * blend[inside], [*shares, share]
     radius = 0.1 + (1 - np.mean(shares)) * 0.1
@@ -257,6 +257,12 @@ FORMULAS: dict[str, tuple[str, dict[str, Any], Formula]] = {
             0.3 * (mean(1 - sigmoid(0.1 * e), EMASK) + mean((COLUMN < 0) * (1 - sigmoid(-0.1 * x))))
             + 0.7 * mean(clipped(x, COLUMN))
         ),
+    ),
+    # Neither gain is a float32 number.
+    "awpo with other gains": (
+        "awpo",
+        {"a_prio": 1.3, "a_base": 0.7},
+        lambda x, e: awpo(x, e, medium=1.3, other=0.7),
     ),
     "awpo sequence": (
         "awpo",

@@ -12,9 +12,8 @@ import pytest
 import torch
 
 from planarena.trainers.config import TinyConfig
-from planarena.trainers.local.model import Policy, make_tiny
-from planarena.trainers.local.save import save_model
-from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
+from planarena.trainers.local.model import Policy, make_tiny, save_model
+from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
 
 TEXTS = ["move file a to folder b", "<plan>1. move</plan>", '<tool_call>{"name": "move_file"}</tool_call>']
 ENVIRONMENT = {

@@ -21,7 +21,7 @@ import torch
 from planarena.trainers import train
 from planarena.trainers.config import TrainConfig, complete
 from planarena.trainers.launch import build_algorithm
-from planarena.trainers.local.run import RunFolder
+from planarena.trainers.loop.run import RunFolder
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{kind}")
@@ -120,8 +120,9 @@ def run_in_process(
 
     def run(config: TrainConfig) -> list[dict[str, Any]]:
         from planarena.trainers.local.model import base_path
+        from planarena.trainers.loop.loop import Loop
         from planarena.trainers.verl.adapters import first_adapters
-        from planarena.trainers.verl.engine import Cluster, Engine
+        from planarena.trainers.verl.backend import Cluster, VerlBackend
         from planarena.trainers.verl.launch import remote_policy
         from planarena.trainers.verl.loss import PolicyLoss
         from planarena.trainers.verl.sampler import Sampled, VerlSampler, written_tasks
@@ -170,7 +171,8 @@ def run_in_process(
             facts={"engine": "verl"},
             adapters=None if adapters is None else str(adapters),
         )
-        Engine(config, algorithm, folder, policy, cluster, show=lambda *_: None, say=lambda *_: None).run()
+        backend = VerlBackend(config, algorithm, policy, cluster)
+        Loop(config, algorithm, folder, backend, show=lambda *_: None, say=lambda *_: None).run()
         return _lines(Path(config.out))
 
     yield run

@@ -16,16 +16,14 @@ from planarena.rows import TrainingRow
 from planarena.trainers.algorithms import names
 from planarena.trainers.config import RolloutConfig, TrainConfig, UpdateConfig, complete
 from planarena.trainers.launch import build_algorithm
-from planarena.trainers.local.collect import Collector as LocalCollector
-from planarena.trainers.local.collect import bound
-from planarena.trainers.local.data import Order, PairTokens, Prompt
-from planarena.trainers.local.model import load_policy
-from planarena.trainers.local.optimiser import Optimiser
-from planarena.trainers.local.rollout import Rollouts
-from planarena.trainers.local.save import save_model
-from planarena.trainers.local.update import Updater as LocalUpdater
+from planarena.trainers.local.backend import LocalBackend
+from planarena.trainers.local.model import load_policy, save_model
+from planarena.trainers.loop.backend import Rollouts, frozen_teacher
+from planarena.trainers.loop.batches import Expert, Sample
+from planarena.trainers.loop.collect import Collector
+from planarena.trainers.loop.encoding import Order, PairTokens, Prompt
+from planarena.trainers.loop.update import Updater
 from planarena.trainers.types import Step
-from planarena.trainers.update import Expert, Sample
 
 # verl, Ray and FSDP warn about their own use of each other.
 pytestmark = [
@@ -143,47 +141,48 @@ class _Both:
     def __init__(
         self, name: str, start: Path, other: Path, make: Callable[..., Any], reference: Any, in_process: Any
     ) -> None:
-        from planarena.trainers.verl.collect import Collector
+        from planarena.trainers.verl.backend import Cluster, VerlBackend
         from planarena.trainers.verl.loss import PolicyLoss
         from planarena.trainers.verl.remote import RemotePolicy
-        from planarena.trainers.verl.settings import frozen_teacher
-        from planarena.trainers.verl.update import Skips, Updater
         from planarena.trainers.verl.worker import Distributions
 
         self.config, self.start = _config(name), start
         self.local, self.remote = build_algorithm(self.config), build_algorithm(self.config)
         needs = self.local.needs
         self.policy = load_policy(start, self.config.model, torch.device("cpu"))
-        frozen = load_policy(other, self.config.model, torch.device("cpu"), train=False)
-        teacher = bound(frozen) if frozen_teacher(self.config) else bound(self.policy)
-        self.optimiser = Optimiser(self.policy, self.config.update)
-        self.local_updater = LocalUpdater(
-            self.policy,
-            self.local,
-            self.optimiser,
-            self.config,
-            STEPS,
-            reference=bound(frozen),
-            teacher=teacher,
-        )
+        own = LocalBackend(self.config, self.local).hold(self.policy)
+        own.start = load_policy(other, self.config.model, torch.device("cpu"), train=False)
+        self.own, self.optimiser = own, own.optimiser
         self.worker = make(learning_rate=RATE)
         # What is pickled to the workers of a cluster is what computes here.
         import pickle
 
         loss = pickle.loads(pickle.dumps(PolicyLoss(self.remote.config)))
-        loss.teacher = Distributions((reference if frozen_teacher(self.config) else self.worker).engine)
+        frozen = frozen_teacher(self.config, needs)
+        loss.teacher = Distributions((reference if frozen else self.worker).engine)
         self.worker.set_loss_fn(loss)
-        self.workers = in_process(self.worker, reference, self.config.update.micro_batch_tokens)
-        self.remote_updater = Updater(self.workers, self.remote, Skips(), self.config, STEPS)
-        remote = RemotePolicy(self.policy.chat, self.policy.context, torch.device("cpu"), bfloat16=False)
-        self.collectors: list[tuple[Any, Any]] = []
-        for kind, algorithm, policy, more in (
-            (LocalCollector, self.local, self.policy, {"reference": bound(frozen), "teacher": teacher}),
-            (Collector, self.remote, remote, {"workers": self.workers, "sampler": None}),
-        ):
-            # What is drawn is replaced by the batch of the test.
-            collector: Any = kind(self.config, algorithm, _NoScorer(needs), [None], Order(1, 0, ""), **more)
-            self.collectors.append((collector, policy))
+        none: Any = None
+        cluster = Cluster(
+            workers=in_process(self.worker, reference, self.config.update.micro_batch_tokens),
+            sampler=none,
+            synchronise=lambda _: None,
+            sleep=lambda: None,
+            save=none,
+            load=none,
+            note=none,
+            sleeps=False,
+            facts={},
+        )
+        remote = RemotePolicy(self.policy.chat, self.policy.context)
+        theirs = VerlBackend(self.config, self.remote, remote, cluster)
+        self.local_updater = Updater(own, self.local, self.config, STEPS)
+        self.remote_updater = Updater(theirs, self.remote, self.config, STEPS)
+        scorer: Any = _NoScorer(needs)
+        # What is drawn is replaced by the batch of the test.
+        self.collectors = [
+            Collector(backend, self.config, algorithm, scorer, [none], Order(1, 0, ""))
+            for backend, algorithm in ((own, self.local), (theirs, self.remote))
+        ]
 
     def weights(self) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
         """Return the weights of both."""
@@ -271,20 +270,20 @@ def test_both_engines_make_the_same_update(
         _assert_equal_updates(pair, told, told_remote)
         return
     works = []
-    for collector, policy in pair.collectors:
+    for collector in pair.collectors:
         samples, prompts = _samples(pair.policy.chat, needs.demonstrations)
-        if policy is pair.policy and needs.entropy:
+        if collector.backend is pair.own and needs.entropy:
             # The local engine knows the entropies from sampling; the other has to ask its workers.
-            for sample in samples:
-                scored = bound(policy)(
-                    [sample.prompt_ids], [sample.response_ids], [0], temperature=0.8, entropy=True
-                )
-                sample.entropy = [0.5] * len(sample.mask) if sample.is_demo else scored.entropy_BT[0].tolist()
+            found = pair.own.score(samples, by="policy", temperature=0.8, entropy=True).entropy_NT
+            assert found is not None
+            for sample, values in zip(samples, found.tolist(), strict=True):
+                length = len(sample.mask)
+                sample.entropy = [0.5] * length if sample.is_demo else values[:length]
         rolled = Rollouts(
             samples=samples, prompts=prompts, hints=_experts()[:3] if needs.prompt_hints else []
         )
         monkeypatch.setattr(collector, "_roll", lambda *_, found=rolled: copy.deepcopy(found))
-        works.append(collector.collect(policy, Step(step=DONE, total_steps=STEPS), 0))
+        works.append(collector.collect(Step(step=DONE, total_steps=STEPS), 0, renew=True))
     left, right = works
     largest = max(float(left.advantages.values_BT.abs().max()), 1e-3) * _looseness(name)
     assert _same(left.advantages.values_BT, right.advantages.values_BT, largest)

@@ -457,3 +457,19 @@ def test_a_two_stage_run_takes_any_of_its_rl_algorithms() -> None:
     for name in ("grpo", "dr-grpo", "dapo", "fg-dapo"):
         both = get("sft-rl", rl={"algorithm": name}).advantages(batch, Step()).values_BT
         assert torch.equal(both, get(name).advantages(batch, Step()).values_BT)
+
+
+def test_awpos_gains_are_not_rounded_to_float32() -> None:
+    batch = RolloutBatch(
+        rewards_B=torch.tensor([0.1, 1.7, 0.4, 2.0], dtype=torch.float64),
+        mask_BT=torch.ones(4, 2),
+        group_B=torch.tensor([0, 0, 1, 1]),
+        old_logp_BT=torch.zeros(4, 2, dtype=torch.float64),
+        reason_B=torch.tensor([0.2, 0.3, 0.9, 0.1], dtype=torch.float64),
+    )
+    plain, gained = (
+        get("awpo", a_prio=gain, a_base=gain).advantages(batch, Step()).values_BT for gain in (1.0, 1.3)
+    )
+    assert float(plain.abs().max()) > 0.5
+    # One multiplication in float64; 1.3 in float32 would be off by 4e-8.
+    assert torch.allclose(gained, 1.3 * plain, rtol=1e-15, atol=0.0)

@@ -19,6 +19,7 @@ from planarena import formats
 from planarena.errors import ConfigError
 from planarena.trainers import algorithms, rewards
 from planarena.trainers.algorithms import ablation, ablation_names, build_config, get, recipe
+from planarena.trainers.algorithms.ablations import current_name
 from planarena.trainers.recipes import Recipe, load_recipe, recipe_names
 from planarena.trainers.types import Algorithm, AlgorithmConfig, LossInputs, RolloutBatch, Step
 
@@ -72,10 +73,13 @@ def test_the_list_is_ready_for_json() -> None:
     # What a run of that name takes: the recipe's values, sources and needs.
     assert by_name["toolupt"]["needs"] == ["rollouts", "experts", "expert_keep", "token_rewards", "entropy"]
     options = {option["name"]: option for option in by_name["toolupt"]["options"]}
-    assert (options["entropy_coef"]["default"], options["entropy_coef"]["source"]) == (3e-4, "002 Table 7")
+    assert (options["entropy_coef"]["default"], options["entropy_coef"]["source"]) == (
+        3e-4,
+        "ToolUPT Table 7",
+    )
     assert (by_name["toolupt"]["reward"], by_name["toolupt"]["format"]) == ("toolupt", "toolupt")
     options = {option["name"]: option for option in by_name["chord-tune-both"]["options"]}
-    assert (options["mu_peak"]["default"], options["mu_peak"]["source"]) == (0.3, "003 appendix B.7")
+    assert (options["mu_peak"]["default"], options["mu_peak"]["source"]) == (0.3, "CHORD appendix B.7")
     assert by_name["kto"]["reward"] is None
     assert "experts" not in by_name["cold-start"]["needs"]
 
@@ -97,9 +101,15 @@ def test_wrong_names_and_values_are_the_users_mistake() -> None:
     with pytest.raises(ConfigError, match="no recipe"):
         recipe("dupe")
     with pytest.raises(ConfigError, match="no ablation"):
-        ablation("000-table-9")
+        ablation("dupo-table-9")
     with pytest.raises(ConfigError, match="no algorithm"):
         build_config({})
+
+
+def test_an_ablation_is_found_by_the_number_that_its_paper_used_to_be() -> None:
+    assert ablation("000-table-4") is ablation("dupo-table-4")
+    assert ablation("003-figure-7").name == "chord-figure-7"
+    assert [current_name(name) for name in ablation_names()] == ablation_names()
 
 
 @pytest.mark.parametrize("name", sorted(ROWS))
@@ -136,9 +146,9 @@ def test_a_recipe_without_a_source_is_noticed() -> None:
 
 
 WANTED = {
-    "000-table-3", "000-table-4", "000-table-5", "000-table-6", "000-table-7", "000-figure-5-tag",
-    "000-figure-5-content", "000-figure-6", "001-table-5", "002-figure-4", "003-figure-7", "003-table-3",
-    "003-table-4", "003-table-5", "003-group-and-sync", "004-variants",
+    "dupo-table-3", "dupo-table-4", "dupo-table-5", "dupo-table-6", "dupo-table-7", "dupo-figure-5-tag",
+    "dupo-figure-5-content", "dupo-figure-6", "awpo-table-5", "toolupt-figure-4", "chord-figure-7", "chord-table-3",
+    "chord-table-4", "chord-table-5", "chord-group-and-sync", "gear-variants",
 }  # fmt: skip
 
 

@@ -20,9 +20,9 @@ from planarena.trainers.local.model import (
     load_chat,
     load_policy,
     make_tiny,
+    save_model,
 )
-from planarena.trainers.local.save import save_model
-from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
+from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
 from planarena.trainers.types import Needs
 from planarena.trainers.verl.adapters import first_adapters, keep_adapters
 

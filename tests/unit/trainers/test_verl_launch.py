@@ -15,6 +15,7 @@ import pytest
 
 from planarena.errors import ConfigError, PlanArenaError, UserError
 from planarena.pipeline.run import ray_head
+from planarena.trainers import get
 from planarena.trainers.config import (
     DataConfig,
     ModelConfig,
@@ -25,11 +26,12 @@ from planarena.trainers.config import (
     ValidationConfig,
     complete,
 )
-from planarena.trainers.local.start import start_path
+from planarena.trainers.local.model import start_path
+from planarena.trainers.loop.backend import frozen_teacher
 from planarena.trainers.types import Step
 from planarena.trainers.verl import versions
 from planarena.trainers.verl.rows import Info, Kind, Row, deal, padding_row
-from planarena.trainers.verl.settings import forgets_weights, frozen_teacher, refuse_unknown
+from planarena.trainers.verl.settings import forgets_weights, refuse_unknown
 
 # The package shows the function of the same name.
 launching = import_module("planarena.trainers.verl.launch")
@@ -166,10 +168,14 @@ def test_a_rollout_that_forgets_its_weights_cannot_be_stale(monkeypatch: pytest.
 
 
 def test_the_teacher_of_opsd_is_frozen() -> None:
-    assert frozen_teacher(TrainConfig(algorithm="opsd"))
-    assert not frozen_teacher(TrainConfig(algorithm="gear"))
-    assert frozen_teacher(TrainConfig(algorithm="gear", rollout=RolloutConfig(teacher="start")))
-    assert not frozen_teacher(TrainConfig(algorithm="opsd", rollout=RolloutConfig(teacher="current")))
+    assert frozen_teacher(TrainConfig(algorithm="opsd"), get("opsd").needs)
+    assert not frozen_teacher(TrainConfig(algorithm="gear"), get("gear").needs)
+    assert frozen_teacher(
+        TrainConfig(algorithm="gear", rollout=RolloutConfig(teacher="start")), get("gear").needs
+    )
+    assert not frozen_teacher(
+        TrainConfig(algorithm="opsd", rollout=RolloutConfig(teacher="current")), get("opsd").needs
+    )
 
 
 def _rows(count: int) -> list[Row]:

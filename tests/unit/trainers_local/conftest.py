@@ -10,7 +10,7 @@ import torch
 
 from planarena.trainers.config import TinyConfig
 from planarena.trainers.local.model import Policy, make_tiny
-from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
+from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
 
 TEXTS = [
     'find_room(seats, start)\nbook_room(room)\n\n- user: Ana\n{"name": "find_room", "arguments": {"seats": 4}}',

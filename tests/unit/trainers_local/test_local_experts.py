@@ -9,10 +9,10 @@ import pytest
 from planarena import Run
 from planarena.rows import RowOptions, load_episodes, write_rows
 from planarena.trainers.config import DataConfig, ExpertsConfig, RolloutConfig, TrainConfig, complete
-from planarena.trainers.local.data import TrainingData, load_data, load_texts
 from planarena.trainers.local.model import Policy, make_tiny
-from planarena.trainers.local.start import make_encoder
-from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
+from planarena.trainers.loop.data import TrainingData, load_data, load_texts
+from planarena.trainers.loop.encoding import make_encoder
+from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
 from planarena.trainers.types import Needs
 
 NEEDS = Needs(experts=True)
@@ -39,7 +39,7 @@ def policy(built_run: Run) -> Policy:
 
 def _load(run: Run, policy: Policy, experts: ExpertsConfig) -> tuple[TrainingData, set[str], set[str]]:
     config = _config(run, experts)
-    data = load_data(config, NEEDS, make_encoder(config, policy, NEEDS))
+    data = load_data(config, NEEDS, make_encoder(config, policy.chat, policy.context, NEEDS))
     return data, {prompt.row.row_id for prompt in data.prompts}, {expert.key for expert in data.experts}
 
 

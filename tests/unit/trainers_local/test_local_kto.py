@@ -10,11 +10,10 @@ import torch
 
 from planarena.trainers import algorithms
 from planarena.trainers.config import RolloutConfig, TrainConfig, UpdateConfig, complete
-from planarena.trainers.local.collect import bound
-from planarena.trainers.local.data import PairTokens
+from planarena.trainers.local.backend import LocalBackend
 from planarena.trainers.local.model import Policy
-from planarena.trainers.local.optimiser import Optimiser
-from planarena.trainers.local.update import Updater
+from planarena.trainers.loop.encoding import PairTokens
+from planarena.trainers.loop.update import Updater
 
 PAIRS = [PairTokens([7, 8, 9 + n][: 2 + n % 2], [20 + n, 21, 22 + n], [40 + n, 41]) for n in range(3)]
 
@@ -35,8 +34,10 @@ def _updater(policy: Policy, reference: Policy, *, budget: int = 1000) -> Update
             update=UpdateConfig(micro_batch_tokens=budget, learning_rate=1e-6),
         )
     )
-    optimiser = Optimiser(policy, config.update)
-    return Updater(policy, algorithms.get("kto"), optimiser, config, 10, reference=bound(reference))
+    algorithm = algorithms.get("kto")
+    backend = LocalBackend(config, algorithm).hold(policy)
+    backend.start = reference
+    return Updater(backend, algorithm, config, 10)
 
 
 def test_z0_is_the_mean_log_ratio_of_mismatched_responses(make_policy: Callable[..., Policy]) -> None:

@@ -11,14 +11,15 @@ from planarena import Run
 from planarena.rows import EpisodeRow, TrainingRow
 from planarena.trainers import algorithms
 from planarena.trainers.config import DataConfig, RolloutConfig, TrainConfig, complete
-from planarena.trainers.local import episodes, rollout
-from planarena.trainers.local.data import Encoder, Order, Prompt, TrainingData, load_data, load_texts
-from planarena.trainers.local.generate import Generated
 from planarena.trainers.local.model import Policy, make_tiny
-from planarena.trainers.local.score import Scorer, open_judges
-from planarena.trainers.local.start import make_encoder
-from planarena.trainers.local.tokenizer import ChatTokenizer, train_tokenizer
-from planarena.trainers.types import Needs, Step
+from planarena.trainers.loop.backend import Generated, Sampling
+from planarena.trainers.loop.data import Encoder, Order, Prompt, TrainingData, load_data, load_texts
+from planarena.trainers.loop.encoding import make_encoder
+from planarena.trainers.loop.episodes import sample_episodes
+from planarena.trainers.loop.rollout import sample_steps
+from planarena.trainers.loop.score import Scorer, open_judges
+from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
+from planarena.trainers.types import Needs
 
 NEEDS = Needs(experts=True, token_types=True, token_rewards=True, entropy=True, demonstrations=True)
 
@@ -44,7 +45,7 @@ def policy(built_run: Run) -> Policy:
 
 
 def _load(config: TrainConfig, policy: Policy) -> tuple[TrainingData, Encoder]:
-    encoder = make_encoder(config, policy, NEEDS)
+    encoder = make_encoder(config, policy.chat, policy.context, NEEDS)
     return load_data(config, NEEDS, encoder), encoder
 
 
@@ -56,24 +57,18 @@ def _said(ids: Sequence[int]) -> Generated:
     return Generated(list(ids), [-0.5] * len(ids), [0.1] * len(ids), True)
 
 
-def test_gold_actions_reach_the_goal_of_every_episode(
-    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gold_actions_reach_the_goal_of_every_episode(built_run: Run, policy: Policy) -> None:
     config = _config(built_run, mode="episodes")
     data, _ = _load(config, policy)
     prompts = data.prompts[:20]
     assert len(prompts) == 20
 
-    def gold(
-        policy: Policy, ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any
-    ) -> list[list[Generated]]:
+    def gold(ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
         """Answer each dialogue with the gold action that comes next."""
         return [[_said(_next_target(policy, prompts, list(one)))] * repeats for one in ids]
 
-    monkeypatch.setattr(episodes, "generate", gold)
-    found = episodes.sample_episodes(
-        policy, prompts, config.rollout, _scorer(config), seed=0, temperature=1.0, repeats=2
-    )
+    how = Sampling(temperature=1.0, repeats=2)
+    found = sample_episodes(policy, prompts, config.rollout, _scorer(config), how, gold)
     assert len(found.samples) == 40
     assert [sample.success for sample in found.samples] == [1.0] * 40
     by_key = {expert.key: expert for expert in data.experts}
@@ -107,48 +102,34 @@ def _next_target(policy: Policy, prompts: Sequence[Prompt], ids: list[int]) -> l
     raise AssertionError("a prompt that nobody asked")
 
 
-def test_doing_nothing_and_stopping_early_reach_no_goal(
-    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doing_nothing_and_stopping_early_reach_no_goal(built_run: Run, policy: Policy) -> None:
     config = _config(built_run, mode="episodes")
     data, _ = _load(config, policy)
 
-    def lazy(policy: Policy, ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
+    def lazy(ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
         return [[_said(policy.chat.target("<response>Done.</response>"))] * repeats for _ in ids]
 
-    monkeypatch.setattr(episodes, "generate", lazy)
     # Where nothing can be done an answer is the right action; the others are what counts here.
     prompts = [prompt for prompt in data.prompts if prompt.row.category == "call"][:10]
-    found = episodes.sample_episodes(
-        policy, prompts, config.rollout, _scorer(config), seed=0, temperature=1.0, repeats=1
-    )
+    how = Sampling(temperature=1.0)
+    found = sample_episodes(policy, prompts, config.rollout, _scorer(config), how, lazy)
     assert {sample.success for sample in found.samples} == {0.0}
     assert found.tool_calls == 0
 
 
 def test_group_statistics_of_repeated_gold_are_equal_and_demonstrations_join(
-    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
+    built_run: Run, policy: Policy
 ) -> None:
     config = _config(built_run)
     data, _ = _load(config, policy)
     prompts = data.prompts[:12]
     assert all(prompt.demonstration is not None for prompt in prompts)
 
-    def gold(policy: Policy, ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
+    def gold(ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
         return [[_said(prompt.target)] * repeats for prompt in prompts]
 
-    monkeypatch.setattr(rollout, "generate", gold)
-    found = rollout.sample_steps(
-        policy,
-        prompts,
-        config.rollout,
-        _scorer(config),
-        step=Step(),
-        seed=0,
-        temperature=1.0,
-        repeats=3,
-        demonstrations=True,
-    )
+    how = Sampling(temperature=1.0, repeats=3, demonstrations=True)
+    found = sample_steps(policy, prompts, config.rollout, _scorer(config), how, gold)
     assert [sample.is_demo for sample in found.samples] == [False, False, True] * 12
     assert {sample.success for sample in found.samples} == {1.0}
     for sample in found.samples:
@@ -162,36 +143,22 @@ def test_group_statistics_of_repeated_gold_are_equal_and_demonstrations_join(
         assert len(rewards) == 1
 
 
-def test_hints_are_part_of_the_prompt_and_of_what_is_read(
-    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hints_are_part_of_the_prompt_and_of_what_is_read(built_run: Run, policy: Policy) -> None:
     config = _config(built_run)
     data, _ = _load(config, policy)
     prompts = data.prompts[:6]
     uft: Any = algorithms.get("uft", hint_low=0.9, hint_high=0.9, seed=1)
     asked: list[list[int]] = []
 
-    def rest(
-        policy: Policy, ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any
-    ) -> list[list[Generated]]:
+    def rest(ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
         asked.extend(list(one) for one in ids)
         return [
             [_said(prompt.target[len(one) - len(prompt.ids) :])] * repeats
             for prompt, one in zip(prompts, ids, strict=True)
         ]
 
-    monkeypatch.setattr(rollout, "generate", rest)
-    found = rollout.sample_steps(
-        policy,
-        prompts,
-        config.rollout,
-        _scorer(config),
-        step=Step(),
-        seed=0,
-        temperature=1.0,
-        repeats=2,
-        draw_hints=uft.draw_hint_segments,
-    )
+    how = Sampling(temperature=1.0, repeats=2, hint_tokens=uft.hint_tokens)
+    found = sample_steps(policy, prompts, config.rollout, _scorer(config), how, rest)
     assert found.hints
     for prompt, ids in zip(prompts, asked, strict=True):
         assert ids[: len(prompt.ids)] == prompt.ids
@@ -202,25 +169,21 @@ def test_hints_are_part_of_the_prompt_and_of_what_is_read(
     assert all(len(sample.token_types) == len(sample.response_ids) for sample in found.samples)
 
 
-def test_judged_rewards_ask_once_a_group_and_fill_the_reasoning(
-    built_run: Run, policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_judged_rewards_ask_once_a_group_and_fill_the_reasoning(built_run: Run, policy: Policy) -> None:
     config = _config(built_run)
     data, _ = _load(config, policy)
     prompts = data.prompts[:4]
 
-    def gold(policy: Policy, ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
+    def gold(ids: Sequence[Any], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
         return [
             [_said(prompt.target)] * (repeats - 1) + [_said(policy.chat.target("<plan>"))]
             for prompt in prompts
         ]
 
-    monkeypatch.setattr(rollout, "generate", gold)
     for name, needs in (("awpo", Needs(reasoning_reward=True)), ("dupo", Needs())):
         scorer = _scorer(config, needs, name)
-        found = rollout.sample_steps(
-            policy, prompts, config.rollout, scorer, step=Step(), seed=0, temperature=1.0, repeats=3
-        )
+        how = Sampling(temperature=1.0, repeats=3, judge=True)
+        found = sample_steps(policy, prompts, config.rollout, scorer, how, gold)
         for start in range(0, 12, 3):
             right, _, wrong = found.samples[start : start + 3]
             assert right.reward > wrong.reward

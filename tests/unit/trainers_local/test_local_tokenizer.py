@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer, models
 
 from planarena.errors import UserError
-from planarena.trainers.local.tokenizer import ChatTokenizer
+from planarena.trainers.loop.tokenizer import ChatTokenizer
 
 TEXTS = [
     "find_room(seats, start)\nbook_room(room)\n",

@@ -12,23 +12,32 @@ import torch
 
 from planarena.formats import get as get_format
 from planarena.trainers import algorithms
-from planarena.trainers.config import RolloutConfig, TrainConfig, UpdateConfig, complete
-from planarena.trainers.local.collect import bound
-from planarena.trainers.local.data import PairTokens
+from planarena.trainers.config import (
+    ModelConfig,
+    RolloutConfig,
+    StageConfig,
+    TrainConfig,
+    UpdateConfig,
+    complete,
+)
+from planarena.trainers.local.backend import LocalBackend
 from planarena.trainers.local.model import Policy
-from planarena.trainers.local.optimiser import Optimiser, learning_rate
-from planarena.trainers.local.update import Updater, Work
-from planarena.trainers.types import Step
-from planarena.trainers.update import (
+from planarena.trainers.local.optimiser import Optimiser
+from planarena.trainers.loop.backend import Work
+from planarena.trainers.loop.batches import (
     Expert,
     Sample,
     conditioned_messages,
-    hint_length,
     mini_batches,
     rollout_batch,
     step_of,
     token_type_codes,
 )
+from planarena.trainers.loop.encoding import PairTokens
+from planarena.trainers.loop.rates import learning_rate, rate_of
+from planarena.trainers.loop.update import Updater
+from planarena.trainers.schedules import hint_length
+from planarena.trainers.types import Step
 
 FORM = get_format("planarena")
 
@@ -91,10 +100,18 @@ def _updater(policy: Policy, name: str, *, budget: int, **options: Any) -> Updat
     other = Policy(copy.deepcopy(policy.model), policy.chat)
     with torch.no_grad():
         other.model.model.embed_tokens.weight[::2] *= 3.0
-    frozen = bound(other)
-    return Updater(
-        policy, algorithm, Optimiser(policy, config.update), config, 10, reference=frozen, teacher=frozen
-    )
+    return _on(policy, other, algorithm, config)
+
+
+def _on(policy: Policy, start: Policy, algorithm: Any, config: TrainConfig) -> Updater:
+    backend = LocalBackend(config, algorithm).hold(policy)
+    backend.start = start
+    return Updater(backend, algorithm, config, 10)
+
+
+def _held(updater: Updater) -> LocalBackend:
+    assert isinstance(updater.backend, LocalBackend)
+    return updater.backend
 
 
 def _gradients(
@@ -110,7 +127,7 @@ def _gradients(
         seen.update({key: value.grad.clone() for key, value in policy.trainable() if value.grad is not None})
         return 1.0, True
 
-    monkeypatch.setattr(updater.optimiser, "apply", take)
+    monkeypatch.setattr(_held(updater).optimiser, "apply", take)
     needs = updater.algorithm.needs
     if needs.teacher_logp or needs.teacher_distribution:
         from dataclasses import replace
@@ -179,8 +196,8 @@ def test_preference_updates_move_chosen_above_rejected(make_policy: Callable[...
         policy = make_policy()
         updater = _updater(policy, name, budget=60)
         frozen = Policy(copy.deepcopy(policy.model), policy.chat)
-        updater.reference = bound(frozen)
-        updater.optimiser.config = UpdateConfig(max_grad_norm=1.0)
+        _held(updater).start = frozen
+        _held(updater).optimiser.config = UpdateConfig(max_grad_norm=1.0)
         updater.config = complete(TrainConfig(algorithm=name, update=UpdateConfig(learning_rate=3e-3)))
         pairs = [PairTokens([7, 8, 9 + n], [20 + n, 21, 22], [40 + n, 41]) for n in range(4)]
         first = updater.on_pairs(pairs, 0)
@@ -200,13 +217,13 @@ def test_a_loss_that_is_not_finite_makes_no_step(make_policy: Callable[..., Poli
             policy.model.model.norm.weight[0] = float("nan")
         metrics = updater.on_experts(_experts(), 0)
         assert metrics["update/skipped"] == 1.0
-        assert updater.optimiser.skipped_in_a_row == count
+        assert updater.skipped_in_a_row == count
     with torch.no_grad():
         policy.model.model.norm.weight.copy_(before["model.norm.weight"])
     for name, value in policy.trainable():
         assert torch.equal(value, before[name]), name
     assert updater.on_experts(_experts(), 0)["update/skipped"] == 0.0
-    assert (updater.optimiser.skipped, updater.optimiser.skipped_in_a_row) == (2, 0)
+    assert (updater.skipped, updater.skipped_in_a_row) == (2, 0)
 
 
 def test_gradients_are_clipped_to_the_norm(make_policy: Callable[..., Policy]) -> None:
@@ -235,6 +252,45 @@ def test_the_learning_rate_warms_up_and_falls() -> None:
     assert all(later <= earlier for earlier, later in itertools.pairwise(rates[4:]))
     constant = UpdateConfig(learning_rate=2.0, schedule="constant")
     assert {learning_rate(step, 24, constant) for step in range(24)} == {2.0}
+
+
+def test_each_stage_warms_up_and_falls_by_itself() -> None:
+    """A supervised stage of 4 steps at a rate of its own, then RL (ToolUPT Table 7)."""
+    sft = StageConfig(learning_rate=8.0, schedule="cosine", final_ratio=0.0)
+    update = UpdateConfig(learning_rate=2.0, schedule="constant", warmup=2, sft=sft)
+    algorithm = algorithms.get("sft-rl", sft_steps=4)
+    rates = [
+        rate_of(algorithm, Step(step=done, total_steps=9), update, supervised=done < 4) for done in range(9)
+    ]
+    assert rates == pytest.approx(
+        [8.0, 8.0 * 0.8535533905932737, 4.0, 8.0 * 0.14644660940672624, 1.0, 2.0, 2.0, 2.0, 2.0]
+    )
+    plain = UpdateConfig(learning_rate=2.0, schedule="constant", warmup=2)
+    rates = [
+        rate_of(algorithm, Step(step=done, total_steps=9), plain, supervised=done < 4) for done in range(9)
+    ]
+    assert rates == [1.0, *[2.0] * 8]
+    # An algorithm that is supervised from end to end has one stage, and `update.sft` is not for it.
+    alone = rate_of(algorithms.get("sft"), Step(step=3, total_steps=9), update, supervised=True)
+    assert alone == 2.0
+
+
+def test_a_recipe_gives_its_supervised_stage_a_rate() -> None:
+    """The supervised stage of SFT+DAPO* runs at 1e-5 with a cosine, RL at 1e-6 (ToolUPT Table 7)."""
+    update = complete(TrainConfig(algorithm="sft-dapo-star", model=ModelConfig(path="some/model"))).update
+    assert (update.learning_rate, update.schedule) == (1e-6, "constant")
+    assert update.sft == StageConfig(learning_rate=1e-5, schedule="cosine")
+    algorithm = algorithms.get("sft-dapo-star")
+    rates = {
+        done: rate_of(algorithm, Step(step=done, total_steps=3600), update, supervised=done < 3000)
+        for done in (0, 1500, 2999, 3000, 3599)
+    }
+    assert rates[0] == 1e-5
+    assert rates[1500] == pytest.approx(5.5e-6)
+    assert rates[2999] == pytest.approx(1e-6, rel=1e-4)
+    assert (rates[3000], rates[3599]) == (1e-6, 1e-6)
+    # The tiny model takes none of a recipe's rates.
+    assert complete(TrainConfig(algorithm="sft-dapo-star")).update.sft is None
 
 
 def test_mini_batches_keep_groups_whole_and_pass_over_all() -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from planarena.errors import RunError, UserError
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.save import write_json
+from planarena.trainers.loop.checkpoints import write_json
 
 __all__ = ["RunFolder"]
 

@@ -11,10 +11,12 @@ from typing import Any
 from planarena import formats
 from planarena.formats import selective_keep
 from planarena.rows import EpisodeRow, PreferencePair, TrainingRow
-from planarena.trainers.local.tokenizer import ChatTokenizer
-from planarena.trainers.update import Expert
+from planarena.trainers.config import TrainConfig
+from planarena.trainers.loop.batches import Expert
+from planarena.trainers.loop.tokenizer import ChatTokenizer
+from planarena.trainers.types import Needs
 
-__all__ = ["Encoder", "Order", "PairTokens", "Prompt"]
+__all__ = ["Encoder", "Order", "PairTokens", "Prompt", "make_encoder"]
 
 
 @dataclass(slots=True)
@@ -32,6 +34,11 @@ class Prompt:
     ids: list[int]
     target: list[int]
     demonstration: Expert | None = None
+
+    @property
+    def is_episode(self) -> bool:
+        """Whether the policy acts in an environment."""
+        return isinstance(self.row, EpisodeRow)
 
 
 @dataclass(slots=True)
@@ -82,7 +89,7 @@ class Encoder:
         max_prompt: Most tokens of a prompt.
         context: Positions of the model.
         max_response: Most tokens of a response.
-        selective: Find the tokens of the selective loss (002 Eq. 19).
+        selective: Find the tokens of the selective loss (ToolUPT Eq. 19).
 
     Attributes:
         counts: Rows left out by reason.
@@ -183,3 +190,22 @@ class Encoder:
             self.counts["targets longer than the limit"] += 1
             return None
         return PairTokens(ids, chosen, rejected)
+
+
+def make_encoder(config: TrainConfig, chat: ChatTokenizer, context: int, needs: Needs) -> Encoder:
+    """Return the encoder of a run's rows.
+
+    Args:
+        config: Complete.
+        chat: The tokenizer.
+        context: Positions of the model.
+        needs: Of the algorithm.
+    """
+    return Encoder(
+        chat,
+        config.data.format,
+        max_prompt=int(config.rollout.max_prompt_length or 1),
+        context=context,
+        max_response=int(config.rollout.max_response_length or 1),
+        selective=needs.expert_keep,
+    )

@@ -16,21 +16,18 @@ from torch import Tensor
 
 from planarena import formats
 from planarena.formats import Parsed, TokenType
-from planarena.trainers.algorithms.base import StatelessAlgorithm
-from planarena.trainers.types import Advantages, Algorithm, LossInputs, Needs, RolloutBatch, Step
+from planarena.trainers.types import Advantages, LossInputs, Needs, RolloutBatch, Step
 
 __all__ = [
     "Expert",
     "Sample",
     "conditioned_messages",
-    "distributions_in_loss",
+    "demonstration_sample",
     "expert_inputs",
-    "hint_length",
     "mini_batches",
     "pad",
     "rollout_batch",
     "rollout_inputs",
-    "scheduled_coefficients",
     "step_of",
     "token_type_codes",
 ]
@@ -57,7 +54,7 @@ class Sample:
         reward: The outcome reward; NaN before it is scored.
         token_rewards: T rewards, or empty.
         reason: The reasoning reward; NaN where the judge failed or nobody asked.
-        decay: Sequential importance weight (000 Eq. 20).
+        decay: Sequential importance weight (DUPO Eq. 20).
         anchors: N ids of the observation before each step.
         returns: N discounted returns from each step.
         trajectory: Id of the episode.
@@ -97,7 +94,7 @@ class Expert:
         prompt_ids: L tokens.
         target_ids: T tokens, the end included.
         mask: T flags; 0 on observations inside an imitated episode.
-        keep: T flags of the selective loss (002 Eq. 19).
+        keep: T flags of the selective loss (ToolUPT Eq. 19).
         key: What the engine looks the row up by.
     """
 
@@ -106,6 +103,23 @@ class Expert:
     mask: list[int]
     keep: list[int]
     key: str = ""
+
+
+def demonstration_sample(
+    expert: Expert, prompt_ids: Sequence[int], group: int, key: str, needs: Needs
+) -> Sample:
+    """Return a demonstration as a row of a group; its behaviour policy is taken to be 1 (LUFFY)."""
+    length = len(expert.target_ids)
+    return Sample(
+        prompt_ids=prompt_ids,
+        response_ids=list(expert.target_ids),
+        mask=list(expert.mask),
+        logp=[0.0] * length,
+        group=group,
+        key=key,
+        entropy=[0.0] * length if needs.entropy else [],
+        is_demo=True,
+    )
 
 
 def pad(
@@ -317,7 +331,7 @@ def mini_batches(
 
 
 def token_type_codes(parsed: Parsed, offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the type of each token as a code (000 section 4.1)."""
+    """Return the type of each token as a code (DUPO section 4.1)."""
     return [int(kind) for kind in formats.token_types(parsed, offsets)]
 
 
@@ -326,7 +340,7 @@ def conditioned_messages(
 ) -> list[dict[str, Any]]:
     """Return a prompt that shows the ground truth, for the teacher of GEAR, RLSD and OPSD.
 
-    Source: 004's abstract and OPSD: the same model, conditioned on the ground truth. The wording is ours.
+    Source: GEAR's abstract and OPSD: the same model, conditioned on the ground truth. The wording is ours.
 
     Args:
         messages: The prompt.
@@ -340,34 +354,3 @@ def conditioned_messages(
             message["content"] = f"{message.get('content') or ''}\n\n{shown}"
             return copied
     return [{"role": "user", "content": shown}, *copied]
-
-
-def hint_length(tokens: int, segments: int, kept: int) -> int:
-    """Return how many tokens of a demonstration its first `kept` of `segments` equal parts hold (UFT).
-
-    Args:
-        tokens: Of the demonstration, its end excluded.
-        segments: At most as many as tokens.
-        kept: Shown parts.
-    """
-    segments = max(min(segments, tokens), 1)
-    return tokens * min(kept, segments) // segments
-
-
-def distributions_in_loss(algorithm: Algorithm) -> bool:
-    """Say whether the loss reads whole distributions: it does where there is no advantage to put them into."""
-    own = type(algorithm).advantages is not StatelessAlgorithm.advantages
-    return algorithm.needs.teacher_distribution and not own
-
-
-def scheduled_coefficients(algorithm: Algorithm, step: Step) -> dict[str, float]:
-    """Return the coefficients that an algorithm sets for a step, for metrics and plots."""
-    found: dict[str, float] = {}
-    for name in ("mixing", "hint_probability"):
-        method = getattr(algorithm, name, None)
-        if callable(method):
-            found[f"coefficient/{name}"] = float(method(step))
-    probability = getattr(algorithm, "probability", None)
-    if callable(probability):
-        found["coefficient/supervised_probability"] = float(probability())
-    return found

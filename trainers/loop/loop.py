@@ -1,57 +1,52 @@
-"""The loop of the local engine: phases, updates, validation, checkpoints, metrics, resume."""
+"""The loop of a training run: phases, updates, validation, checkpoints, metrics, resume, on any backend."""
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import torch
 
 from planarena.errors import Interrupted, UserError
-from planarena.trainers.config import RolloutConfig, TrainConfig
-from planarena.trainers.local.bench import play_bench
-from planarena.trainers.local.chat_policy import ChatPolicy
-from planarena.trainers.local.collect import Collector
-from planarena.trainers.local.data import Encoder, Prompt, coverage
-from planarena.trainers.local.faults import memory_ran_out, no_room_left, not_finite, out_of_memory
-from planarena.trainers.local.generate import Generated, generate
-from planarena.trainers.local.material import Material
-from planarena.trainers.local.metrics import MetricsLog, read_metrics
-from planarena.trainers.local.model import Policy, choose_device, choose_threads, load_policy
-from planarena.trainers.local.optimiser import Optimiser
-from planarena.trainers.local.plot import draw_plot
-from planarena.trainers.local.rollout import Rollouts
-from planarena.trainers.local.run import RunFolder
-from planarena.trainers.local.save import Checkpoints, CheckpointState, no_room, restore_weights
-from planarena.trainers.local.score import Scorer
-from planarena.trainers.local.start import frozen_start, make_encoder, start_policy, teacher_of
-from planarena.trainers.local.update import Reference, Updater, Work
-from planarena.trainers.local.validate import roll_out, standing, validate
+from planarena.trainers.config import TrainConfig
+from planarena.trainers.loop.backend import Backend, Work
+from planarena.trainers.loop.batches import Expert, mini_batches
+from planarena.trainers.loop.bench import play_bench
+from planarena.trainers.loop.chat_policy import DialoguePolicy
+from planarena.trainers.loop.checkpoints import Checkpoints, CheckpointState, no_room
+from planarena.trainers.loop.collect import Collector
+from planarena.trainers.loop.data import coverage
+from planarena.trainers.loop.encoding import make_encoder
+from planarena.trainers.loop.faults import memory_ran_out, no_room_left, not_finite, out_of_memory
+from planarena.trainers.loop.material import Material
+from planarena.trainers.loop.metrics import MetricsLog, read_metrics
+from planarena.trainers.loop.plot import draw_plot
+from planarena.trainers.loop.run import RunFolder
+from planarena.trainers.loop.update import Updater
+from planarena.trainers.loop.validate import standing, validate
 from planarena.trainers.types import Algorithm, Step
-from planarena.trainers.update import Expert, scheduled_coefficients
 
-__all__ = ["Engine", "coverage"]
+__all__ = ["Loop"]
 
 _MOST_SKIPPED = 3
 # Drawing takes as long as many steps of a small model.
 _PLOT_SECONDS = 60.0
 
 
-class Engine:
-    """One training run on one device.
+class Loop:
+    """One training run.
 
     Args:
         config: Complete.
         algorithm: Fresh.
         folder: The run's folder, opened.
-        show: Told (steps done, steps, metrics) after each step.
-        say: Told what else happens.
+        backend: Holds the policy and computes.
+        show: Gets (steps done, steps, metrics) after each step.
+        say: Gets what else happens.
         material: What the run works on, where it has been read already; closed at the end either way.
     """
 
@@ -60,14 +55,16 @@ class Engine:
         config: TrainConfig,
         algorithm: Algorithm,
         folder: RunFolder,
+        backend: Backend,
         *,
         show: Callable[[int, int, dict[str, Any]], None],
         say: Callable[[str], None],
         material: Material | None = None,
     ) -> None:
-        self.config, self.algorithm, self.folder = config, algorithm, folder
+        self.config, self.algorithm, self.folder, self.backend = config, algorithm, folder, backend
         self.show, self.say = show, say
         self.material = material or Material(config, algorithm.needs, say)
+        self.checkpoints = Checkpoints(folder.path, config.checkpoint.keep)
         self.done = 0
         self.batches = 0
         self.flat = 0
@@ -88,9 +85,8 @@ class Engine:
             PlanArenaError: Out of memory, no space, three updates in a row that are not finite.
             Interrupted: Ctrl-C.
         """
-        self.checkpoints = self._open_checkpoints()
         try:
-            # First of all: a path that is wrong is said before a tiny model has been taught its format.
+            # First of all: a wrong path is reported before a tiny model has been taught its format.
             self.material.open()
             self._set_up()
             return self._train()
@@ -113,64 +109,20 @@ class Engine:
     # -- setting up ----------------------------------------------------------------------------------
 
     def _set_up(self) -> None:
-        config, needs = self.config, self.algorithm.needs
-        device = choose_device(config.model.device)
-        threads = choose_threads(config.threads or int(self.folder.info.get("threads") or 0))
-        if device.type == "cuda":
-            # cuBLAS repeats itself only with workspaces of a fixed size, read when it is first used.
-            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-            torch.use_deterministic_algorithms(True, warn_only=True)
+        config, backend = self.config, self.backend
         steps = self.checkpoints.steps()
-        start = start_policy(config, needs, device, self.say)
-        self.policy = load_policy(self.checkpoints.path(steps[-1]), config.model, device) if steps else start
-        encoder = make_encoder(config, self.policy, needs)
-        self._load(encoder)
-        self.optimiser = Optimiser(self.policy, config.update)
-        self.reference = self._reference(bool(steps))
-        self.teacher = self._teacher(bool(steps))
-        self.sampled = self._rollout_policy()
-        if steps:
-            self._resume(steps[-1])
-        self.updater = Updater(
-            self.policy,
-            self.algorithm,
-            self.optimiser,
-            config,
-            self.total,
-            reference=self.reference,
-            teacher=self.teacher,
-        )
-        self.collector = Collector(
-            config,
-            self.algorithm,
-            self.scorer,
-            self.data.prompts,
-            self.orders["prompts"],
-            reference=self.reference,
-            teacher=self.teacher,
-        )
-        self._open_log()
-        self.folder.begin(
-            device=str(device),
-            threads=threads,
-            steps=self.total,
-            parameters=sum(value.numel() for value in self.policy.model.parameters()),
-            trained_parameters=sum(value.numel() for _, value in self.policy.trainable()),
-            counts=dict(self.data.counts),
-            coverage=coverage(self.data),
-        )
-
-    def _open_checkpoints(self) -> Checkpoints:
-        return Checkpoints(self.folder.path, self.config.checkpoint.keep)
-
-    def _load(self, encoder: Encoder) -> None:
-        """Read what has not been read yet."""
+        checkpoint = self.checkpoints.path(steps[-1]) if steps else None
+        facts = backend.open(checkpoint, self.folder.info)
         found = self.material
-        found.read(encoder)
+        found.read(make_encoder(config, backend.chat, backend.context, self.algorithm.needs))
         self.bench, self.data, self.scorer = found.bench, found.data, found.scorer
         self.orders, self.total = found.orders, found.total
-
-    def _open_log(self) -> None:
+        self.updater = Updater(backend, self.algorithm, config, self.total)
+        self.collector = Collector(
+            backend, config, self.algorithm, self.scorer, self.data.prompts, self.orders["prompts"]
+        )
+        if steps:
+            self._resume(steps[-1])
         self._by_key = {expert.key: expert for expert in self.data.experts}
         self._by_key |= {
             prompt.row.row_id: prompt.demonstration
@@ -179,40 +131,24 @@ class Engine:
         }
         self.log = MetricsLog(
             self.folder.path,
-            self.config.log,
+            config.log,
             step=self.done,
-            settings=msgspec.to_builtins(self.config),
+            settings=msgspec.to_builtins(config),
             run_id=str(self.folder.info.get("run_id", "")),
         )
-
-    def _reference(self, resumed: bool) -> Reference | None:
-        if not self.algorithm.needs.reference_policy:
-            return None
-        return frozen_start(self.config, self.policy, resumed=resumed)
-
-    def _teacher(self, resumed: bool) -> Reference | None:
-        needs = self.algorithm.needs
-        if not (needs.teacher_logp or needs.teacher_distribution):
-            return None
-        return teacher_of(self.config, self.policy, resumed=resumed)
-
-    def _rollout_policy(self) -> Policy:
-        """Return the sampled policy: the trained one itself unless it is synchronised at intervals."""
-        if (self.config.update.sync_interval or 1) <= 1:
-            return self.policy
-        return Policy(copy.deepcopy(self.policy.model), self.policy.chat, bfloat16=self.policy.bfloat16)
+        counts = dict(self.data.counts)
+        self.folder.begin(steps=self.total, counts=counts, coverage=coverage(self.data), **facts)
 
     def _resume(self, step: int) -> None:
-        state, moments, weights = self.checkpoints.load(step)
+        state = self.checkpoints.load(step)
         self.done, self.batches, self.flat = state.step, state.batches, state.flat
         self.since_sync, self.best, self.counters = state.since_sync, state.best, dict(state.counters)
         self._saved = self._validated = step
         for name, taken in state.orders.items():
             self.orders[name].taken = taken
         self.algorithm.load_state_dict(state.algorithm)
-        self.optimiser.restore(moments, state.optimiser)
-        if weights is not None and self.sampled is not self.policy:
-            restore_weights(self.sampled, weights)
+        self.updater.skipped = state.optimiser.get("skipped", 0)
+        self.updater.skipped_in_a_row = state.optimiser.get("skipped_in_a_row", 0)
         self.say(f"going on from step {step} of {self.total}")
 
     # -- the loop ------------------------------------------------------------------------------------
@@ -228,18 +164,18 @@ class Engine:
             line["time/step"] = time.perf_counter() - tick
             self.counters["seconds"] = before + time.perf_counter() - started
             # After a skipped update the weights may be what made it fail: they are not saved.
-            row = self.optimiser.skipped_in_a_row
+            row = self.updater.skipped_in_a_row
             if not self.pending and (row == 0 or (self.done >= self.total and row < _MOST_SKIPPED)):
                 line |= self._boundary()
             self._write(line)
             self.show(self.done, self.total, line)
-            if self.optimiser.skipped_in_a_row >= _MOST_SKIPPED:
+            if self.updater.skipped_in_a_row >= _MOST_SKIPPED:
                 raise not_finite(_MOST_SKIPPED, self.done, self.log.path, self.checkpoints.last_good())
         self._plot()
         return self.folder.finish(
             steps_done=self.done,
             seconds=round(self.counters.get("seconds", 0.0), 3),
-            skipped_steps=self.optimiser.skipped,
+            skipped_steps=self.updater.skipped,
             best=None if self.best is None else {"step": self.best[0], "value": self.best[1]},
             scoring=dict(self.scorer.counts),
         )
@@ -250,7 +186,7 @@ class Engine:
         due = () if self.pending else self.algorithm.pending_experts()
         phase = "sft" if due else self.algorithm.phase(step)
         line: dict[str, Any] = {"step": self.done + 1, "phase": phase}
-        line |= scheduled_coefficients(self.algorithm, step)
+        line |= {f"coefficient/{key}": value for key, value in self.algorithm.coefficients(step).items()}
         if due:
             line |= self.updater.on_experts(self._demonstrations(due), self.done)
         elif phase == "sft":
@@ -272,22 +208,12 @@ class Engine:
         self.since_sync += 1
         return line
 
-    def _synchronise(self) -> bool:
-        """Give the sampled policy the trained weights where it is time, and say whether it has them."""
-        if self.sampled is self.policy:
-            return True
-        if self.since_sync >= int(self.config.update.sync_interval or 1) or self.batches == 0:
-            restore_weights(self.sampled, dict(self.policy.model.named_parameters()))
-            self.since_sync = 0
-        return self.since_sync == 0
-
     def _draw_batch(self, step: Step) -> None:
-        from planarena.trainers.update import mini_batches
-
         update = self.config.update
-        fresh = self._synchronise()
-        self.work = self.collector.collect(self.sampled, step, self.batches)
-        self.work.fresh = fresh
+        renew = self.batches == 0 or self.since_sync == 0 or self.since_sync >= int(update.sync_interval or 1)
+        self.work = self.collector.collect(step, self.batches, renew=renew)
+        if self.work.fresh:
+            self.since_sync = 0
         self.batches += 1
         self.counters["rollout_tokens"] = self.counters.get("rollout_tokens", 0.0) + sum(
             sum(sample.mask) for sample in self.work.samples if not sample.is_demo
@@ -358,37 +284,19 @@ class Engine:
         metrics: dict[str, Any] = {}
         shown: list[dict[str, Any]] = []
         number = config.log.samples
-        with self._sampling():
+        with self.backend.sampling(self.done, validation=True):
             if self.data.validation:
                 rows, rollout = self.data.validation, config.rollout
-                metrics, shown = validate(
-                    self.policy, rows, rollout, self.scorer, number, roll=self._roll_out
-                )
+                metrics, shown = validate(self.backend, rows, rollout, self.scorer, number)
             if self.bench:
                 limit = int(config.rollout.max_response_length or 1)
-                player = ChatPolicy(self.policy, config.data.format, limit=limit, sample=self._generate)
+                player = DialoguePolicy(self.backend, self.backend.generate, config.data.format, limit=limit)
                 found, played = play_bench(self.bench, player, number)
                 metrics, shown = {**metrics, **found}, [*shown, *played]
         self._validated = self.done
         if shown:
             self.folder.write_samples(self.done, shown)
         return {**metrics, "time/validation": time.perf_counter() - started}
-
-    def _sampling(self) -> contextlib.AbstractContextManager[Any]:
-        """Return what holds while validation samples; nothing where the policy is here."""
-        return contextlib.nullcontext()
-
-    def _roll_out(
-        self, policy: Policy, prompts: Sequence[Prompt], config: RolloutConfig, scorer: Scorer
-    ) -> Rollouts:
-        """Respond greedily to held-out rows."""
-        return roll_out(policy, prompts, config, scorer)
-
-    def _generate(
-        self, policy: Policy, prompts: Sequence[Sequence[int]], **wanted: Any
-    ) -> list[list[Generated]]:
-        """Continue prompts; see `generate`."""
-        return generate(policy, prompts, **wanted)
 
     def _is_better(self, metrics: dict[str, Any]) -> bool:
         found = standing(metrics, self.config.validation.select or "success")
@@ -407,20 +315,20 @@ class Engine:
             batches=self.batches,
             algorithm=self.algorithm.state_dict(),
             optimiser={
-                "skipped": self.optimiser.skipped,
-                "skipped_in_a_row": self.optimiser.skipped_in_a_row,
+                "skipped": self.updater.skipped,
+                "skipped_in_a_row": self.updater.skipped_in_a_row,
             },
             flat=self.flat,
             since_sync=self.since_sync,
             best=self.best,
             counters=self.counters,
         )
-        sampled = None if self.sampled is self.policy else self.sampled
-        self.checkpoints.save(self.policy, state, self.optimiser.tensors(), sampled)
+        self.checkpoints.save(state, lambda folder: self.backend.save(folder, self.done))
         self._saved = self.done
 
     def _write(self, line: dict[str, Any]) -> None:
         self.log.write(line)
+        self.backend.note(line, self.done)
 
     def _plot(self) -> None:
         self._plotted = time.monotonic()

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 from planarena.bench import Task
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.bench import load_bench
-from planarena.trainers.local.data import Encoder, Order, TrainingData, load_data
-from planarena.trainers.local.score import Judges, Scorer, open_judges
+from planarena.trainers.loop.bench import load_bench
+from planarena.trainers.loop.data import Encoder, Order, TrainingData, load_data
+from planarena.trainers.loop.score import Judges, Scorer, open_judges
 from planarena.trainers.types import Needs
 
 __all__ = ["Material"]
@@ -18,12 +18,12 @@ __all__ = ["Material"]
 class Material:
     """Read in two steps: the bench needs no model, rows need its tokenizer.
 
-    An engine that takes a minute to start reads both before, so that a wrong path or template is said at once.
+    An engine that takes a minute to start reads both before, so that a wrong path or template is reported at once.
 
     Args:
         config: Complete.
         needs: Of the algorithm.
-        say: Told what was left out, and what the choice of the bench means.
+        say: Gets what was left out, and what the choice of the bench means.
 
     Attributes:
         bench: Tasks that validation plays; after `open`.

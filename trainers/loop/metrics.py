@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from planarena.trainers.config import LogConfig
-from planarena.trainers.update import Sample
+from planarena.trainers.loop.batches import Sample
 
 __all__ = ["MetricsLog", "read_metrics", "rollout_metrics"]
 

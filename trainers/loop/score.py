@@ -14,9 +14,9 @@ from planarena.formats import Gold
 from planarena.judges import GroupScores, JudgedAction, RubricJudge, SimilarityJudge
 from planarena.rows import EpisodeRow, TrainingRow
 from planarena.trainers import rewards
+from planarena.trainers.loop.batches import Sample
 from planarena.trainers.rewards import Context, sequential_decay
 from planarena.trainers.types import Needs
-from planarena.trainers.update import Sample
 
 __all__ = ["Scorer", "open_judges"]
 
@@ -131,7 +131,7 @@ class Scorer:
         if score.token_rewards is not None:
             sample.token_rewards = score.token_rewards.tolist()
         elif self.needs.token_rewards:
-            # A reward without a process part is the same at every token (002 Eq. 14 with no correct token).
+            # A reward without a process part is the same at every token (ToolUPT Eq. 14 with no correct token).
             sample.token_rewards = [sample.reward] * len(sample.response_ids)
         sample.success = float(self.exact.score(sample.parsed, gold, context).total)
         for name in score.missing:

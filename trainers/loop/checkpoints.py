@@ -5,17 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import torch
-from torch import Tensor
 
 from planarena.errors import PlanArenaError, RunError
-from planarena.trainers.local.model import Policy, quiet_transformers
 
-__all__ = ["CheckpointState", "Checkpoints", "no_room", "reason", "write_json"]
+__all__ = ["CheckpointState", "Checkpoints", "damage_named", "no_room", "reason", "write_json"]
 
 
 class CheckpointState(msgspec.Struct, kw_only=True):
@@ -81,20 +80,12 @@ class Checkpoints:
         steps = self.steps()
         return str(self.path(steps[-1])) if steps else "none yet"
 
-    def save(
-        self,
-        policy: Policy,
-        state: CheckpointState,
-        moments: dict[str, Tensor],
-        rollout: Policy | None = None,
-    ) -> Path:
+    def save(self, state: CheckpointState, write: Callable[[Path], None]) -> Path:
         """Write a checkpoint and remove old ones.
 
         Args:
-            policy: The trained policy.
             state: Everything small.
-            moments: Of the optimiser.
-            rollout: The sampled policy, where it is not the trained one.
+            write: Writes all else into an empty folder.
 
         Raises:
             PlanArenaError: The disk is full or refuses; earlier checkpoints are as they were.
@@ -104,7 +95,7 @@ class Checkpoints:
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
-            self._write(temporary, policy, moments, rollout)
+            write(temporary)
             # Last, so that its presence means that all is there.
             write_json(temporary / "state.json", state)
             _sync(temporary)
@@ -121,37 +112,15 @@ class Checkpoints:
         self._prune(state)
         return target
 
-    def _write(
-        self, folder: Path, policy: Policy, moments: dict[str, Tensor], rollout: Policy | None
-    ) -> None:
-        save_model(policy, folder)
-        _save_tensors(moments, folder / "optimiser.safetensors")
-        if rollout is not None:
-            weights = {
-                name: value for name, value in rollout.model.named_parameters() if _moves(policy, name)
-            }
-            _save_tensors(weights, folder / "rollout.safetensors")
-
-    def load(self, step: int) -> tuple[CheckpointState, dict[str, Tensor], dict[str, Tensor] | None]:
-        """Return state, moments and, where it differs, the rollout policy's weights.
+    def load(self, step: int) -> CheckpointState:
+        """Return the state of a checkpoint.
 
         Raises:
             RunError: The checkpoint is damaged.
         """
-        from safetensors.torch import load_file
-
         folder = self.path(step)
-        try:
-            state = msgspec.json.decode((folder / "state.json").read_bytes(), type=CheckpointState)
-            moments = load_file(folder / "optimiser.safetensors")
-            rollout = folder / "rollout.safetensors"
-            return state, moments, load_file(rollout) if rollout.is_file() else None
-        except Exception as error:
-            raise RunError(
-                f"the checkpoint is damaged: {reason(error)}",
-                where=str(folder),
-                fix="remove this checkpoint to go on from the one before it, or start with --fresh",
-            ) from error
+        with damage_named(folder):
+            return msgspec.json.decode((folder / "state.json").read_bytes(), type=CheckpointState)
 
     def mark_best(self, step: int) -> None:
         """Point `best` to a checkpoint."""
@@ -169,29 +138,22 @@ class Checkpoints:
                 shutil.rmtree(self.path(step), ignore_errors=True)
 
 
-def save_model(policy: Policy, folder: Path) -> None:
-    """Write weights and tokenizer as transformers (and peft) load them."""
-    with quiet_transformers():
-        policy.model.save_pretrained(folder)
-    policy.chat.tokenizer.save_pretrained(folder)
+@contextmanager
+def damage_named(folder: Path, hint: str = "") -> Iterator[None]:
+    """Turn whatever reading a checkpoint raises into one message.
 
-
-def _moves(policy: Policy, name: str) -> bool:
-    return not policy.lora or "lora_" in name
-
-
-def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
-    from safetensors.torch import save_file
-
-    save_file({name: value.detach().cpu().contiguous() for name, value in tensors.items()}, path)
-
-
-def restore_weights(policy: Policy, weights: dict[str, Tensor]) -> None:
-    """Copy stored weights into a policy."""
-    parameters = dict(policy.model.named_parameters())
-    with torch.no_grad():
-        for name, value in weights.items():
-            parameters[name].copy_(value.to(parameters[name].device))
+    Args:
+        folder: The checkpoint.
+        hint: What else may help, with a comma after it.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise RunError(
+            f"the checkpoint cannot be loaded: {reason(error)}",
+            where=str(folder),
+            fix=f"{hint}remove this checkpoint to go on from the one before it, or start with --fresh",
+        ) from error
 
 
 def _sync(folder: Path) -> None:

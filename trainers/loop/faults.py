@@ -7,7 +7,7 @@ from pathlib import Path
 
 from planarena.errors import PlanArenaError
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.save import reason
+from planarena.trainers.loop.checkpoints import reason
 
 __all__ = ["memory_ran_out", "no_room_left", "not_finite", "out_of_memory"]
 

@@ -14,14 +14,22 @@ from planarena.records import canonical_json
 from planarena.rows import EpisodeRow, Opened, open_environment
 from planarena.trainers.algorithms.gigpo import step_returns
 from planarena.trainers.config import RolloutConfig
-from planarena.trainers.local.data import Prompt
-from planarena.trainers.local.generate import Generated, generate
-from planarena.trainers.local.model import Policy
-from planarena.trainers.local.rollout import Rollouts, anchor_number
-from planarena.trainers.local.score import Scorer
-from planarena.trainers.update import Expert, Sample, token_type_codes
+from planarena.trainers.loop.backend import Generate, Generated, Rollouts, Sampling, Speaker
+from planarena.trainers.loop.batches import Expert, Sample, demonstration_sample, token_type_codes
+from planarena.trainers.loop.encoding import Prompt
+from planarena.trainers.loop.rollout import anchor_number
+from planarena.trainers.loop.score import Scorer
 
-__all__ = ["Acting", "act_out", "gold_sample", "result", "sample_episodes", "turn_seed"]
+__all__ = [
+    "Acting",
+    "act_out",
+    "gathered",
+    "gold_sample",
+    "members",
+    "result",
+    "sample_episodes",
+    "turn_seed",
+]
 
 # A model that calls a hundred tools in one turn is not to fill the context with their results.
 _MOST_CALLS = 16
@@ -63,16 +71,12 @@ class Acting:
 
 
 def sample_episodes(
-    policy: Policy,
+    policy: Speaker,
     prompts: Sequence[Prompt],
     config: RolloutConfig,
     scorer: Scorer,
-    *,
-    seed: int,
-    temperature: float,
-    repeats: int,
-    demonstrations: bool = False,
-    gamma: float = 1.0,
+    how: Sampling,
+    generate: Generate,
 ) -> Rollouts:
     """Let the policy act K times on each task and score the trajectories.
 
@@ -80,42 +84,71 @@ def sample_episodes(
     steps; a step's own reward is added to its tokens where rewards per token are asked for.
 
     Args:
-        policy: The rollout policy.
+        policy: For its tokenizer and the size of its context.
         prompts: Episodes whose environment is here.
         config: Lengths and weights.
         scorer: The format, and the reward of single steps where `step_reward` is `gold`.
-        seed: Of the draws.
-        temperature: 0 is greedy.
-        repeats: K; with a demonstration in the group, K - 1 act.
-        demonstrations: Put the gold episode into each group, where there is one.
-        gamma: Discount of the returns from each step (GiGPO).
+        how: Draws, group size, discount.
+        generate: Continues lists of ids.
     """
-    found = Rollouts(prompts=list(prompts))
-    acting: list[Acting] = []
+    acting: list[list[Acting]] = []
     for group, prompt in enumerate(prompts):
         assert isinstance(prompt.row, EpisodeRow)
         assert prompt.row.environment is not None
-        shown = demonstrations and prompt.demonstration is not None and repeats > 1
-        for member in range(repeats - 1 if shown else repeats):
-            opened = open_environment(prompt.row.environment)
-            acting.append(Acting(prompt, prompt.row, opened, group, member))
+        acting.append(
+            [
+                Acting(prompt, prompt.row, open_environment(prompt.row.environment), group, member)
+                for member in range(members(prompt, how))
+            ]
+        )
+    everyone = [one for group in acting for one in group]
     for number in range(config.max_turns):
-        open_rows = [one for one in acting if not one.finished]
+        open_rows = [one for one in everyone if not one.finished]
         if not open_rows:
             break
-        _take_turn(policy, open_rows, config, scorer, number, seed, temperature)
-    for one in acting:
-        sample = result(one, config, scorer, gamma, len(found.samples))
-        found.tool_calls += one.calls
-        found.observation_tokens += len(one.mask) - sum(one.mask)
-        found.samples.append(sample)
-    if demonstrations:
-        for group, prompt in enumerate(prompts):
-            if prompt.demonstration is not None and repeats > 1:
-                found.samples.append(
-                    gold_sample(prompt.demonstration, prompt, group, config, scorer, len(found.samples))
-                )
-    found.samples.sort(key=lambda sample: sample.group)
+        _take_turn(policy, open_rows, config, scorer, number, how, generate)
+    return gathered(
+        prompts,
+        [[result(one, config, scorer, how.discount) for one in group] for group in acting],
+        [one.calls for one in everyone],
+        config,
+        scorer,
+        how,
+    )
+
+
+def members(prompt: Prompt, how: Sampling) -> int:
+    """Return how many of a group act: K, or K - 1 beside a demonstration."""
+    return how.repeats - (how.demonstrations and prompt.demonstration is not None and how.repeats > 1)
+
+
+def gathered(
+    prompts: Sequence[Prompt],
+    groups: Sequence[list[Sample]],
+    calls: Sequence[int],
+    config: RolloutConfig,
+    scorer: Scorer,
+    how: Sampling,
+) -> Rollouts:
+    """Return finished episodes as one batch, the gold episode in each group where it is wanted.
+
+    Args:
+        prompts: Of the groups.
+        groups: Episodes of each.
+        calls: Made in each episode.
+        config: Weights of the reward.
+        scorer: The needs of the algorithm.
+        how: Group size.
+    """
+    found = Rollouts(prompts=list(prompts), tool_calls=sum(calls))
+    for group, (prompt, episodes) in enumerate(zip(prompts, groups, strict=True)):
+        found.observation_tokens += sum(len(one.mask) - sum(one.mask) for one in episodes)
+        found.samples += episodes
+        if len(episodes) < how.repeats:
+            assert prompt.demonstration is not None
+            found.samples.append(gold_sample(prompt.demonstration, prompt, group, config, scorer))
+    for number, sample in enumerate(found.samples):
+        sample.trajectory = number
     return found
 
 
@@ -125,53 +158,45 @@ def turn_seed(seed: int, number: int) -> int:
 
 
 def _take_turn(
-    policy: Policy,
+    policy: Speaker,
     rows: list[Acting],
     config: RolloutConfig,
     scorer: Scorer,
     number: int,
-    seed: int,
-    temperature: float,
+    how: Sampling,
+    generate: Generate,
 ) -> None:
     """Sample one decision for every open episode and carry it out."""
     limit = int(config.max_response_length or 1)
     for one in rows:
         one.begin_turn()
+    wanted: dict[str, Any] = {
+        "temperature": how.temperature,
+        "seed": how.seed,
+        "entropy": scorer.needs.entropy,
+    }
     sizes = set(Counter(one.group for one in rows).values())
     if number == 0 and len(sizes) == 1:
         # All members of a group start from one prompt, which is prefilled once.
         repeats = sizes.pop()
-        firsts = rows[::repeats]
-        grouped = generate(
-            policy,
-            [one.prompt.ids for one in firsts],
-            repeats=repeats,
-            limits=[limit] * len(firsts),
-            temperature=temperature,
-            seed=seed,
-            entropy=scorer.needs.entropy,
-        )
-        rolled = [one for group in grouped for one in group]
+        firsts = [one.prompt.ids for one in rows[::repeats]]
+        rolled = generate(firsts, repeats=repeats, limits=[limit] * len(firsts), **wanted)
     else:
         # By group and place in it: what an episode draws does not depend on which others are still open.
-        own = turn_seed(seed, number) * 1_000_003
-        single = generate(
-            policy,
+        own = turn_seed(how.seed, number) * 1_000_003
+        rolled = generate(
             [[*one.prompt.ids, *one.ids] for one in rows],
             limits=[max(limit - len(one.ids), 1) for one in rows],
-            temperature=temperature,
-            seed=seed,
             seeds=[own + one.group for one in rows],
             members=[one.member for one in rows],
-            entropy=scorer.needs.entropy,
+            **wanted,
         )
-        rolled = [group[0] for group in single]
-    for one, generated in zip(rows, rolled, strict=True):
+    for one, generated in zip(rows, (one for group in rolled for one in group), strict=True):
         act_out(policy, one, generated, config, scorer, number, limit)
 
 
 def act_out(
-    policy: Policy,
+    policy: Speaker,
     one: Acting,
     generated: Generated,
     config: RolloutConfig,
@@ -256,15 +281,14 @@ def _step_reward(
     return 1.0 if parsed.valid and parsed.response is not None else 0.0
 
 
-def result(one: Acting, config: RolloutConfig, scorer: Scorer, gamma: float, index: int) -> Sample:
+def result(one: Acting, config: RolloutConfig, scorer: Scorer, discount: float) -> Sample:
     """Return a finished episode as a row, scored.
 
     Args:
         one: The episode.
         config: Weights of the reward.
         scorer: The needs of the algorithm.
-        gamma: Discount of the returns from each step.
-        index: Number of the row.
+        discount: Of the returns from each step.
     """
     goal = 1.0 if reached(one.opened.goal, one.opened.world.digest(), one.opened.observed) else 0.0
     # A trajectory that never says it is done has not answered the user.
@@ -291,8 +315,7 @@ def result(one: Acting, config: RolloutConfig, scorer: Scorer, gamma: float, ind
         token_types=one.types,
         reward=reward,
         anchors=one.anchors,
-        returns=step_returns(credited, gamma),
-        trajectory=index,
+        returns=step_returns(credited, discount),
         parts={
             "goal": goal,
             "answered": float(answered),
@@ -309,27 +332,14 @@ def result(one: Acting, config: RolloutConfig, scorer: Scorer, gamma: float, ind
     return sample
 
 
-def gold_sample(
-    expert: Expert, prompt: Prompt, group: int, config: RolloutConfig, scorer: Scorer, index: int
-) -> Sample:
+def gold_sample(expert: Expert, prompt: Prompt, group: int, config: RolloutConfig, scorer: Scorer) -> Sample:
     """Return the gold episode as a row of the group; it reaches its goal by construction."""
     length = len(expert.target_ids)
     reward = config.goal_weight + config.step_weight
-    return Sample(
-        prompt_ids=prompt.ids,
-        response_ids=list(expert.target_ids),
-        mask=list(expert.mask),
-        logp=[0.0] * length,
-        group=group,
-        key=prompt.row.row_id,
-        entropy=[0.0] * length if scorer.needs.entropy else [],
-        is_demo=True,
-        parsed=scorer.form.parse(""),
-        token_types=[6] * length if scorer.needs.token_types else [],
-        token_rewards=[reward] * length if scorer.needs.token_rewards else [],
-        reward=reward,
-        anchors=[-1],
-        returns=[reward],
-        trajectory=index,
-        success=1.0,
-    )
+    sample = demonstration_sample(expert, prompt.ids, group, prompt.row.row_id, scorer.needs)
+    sample.parsed = scorer.form.parse("")
+    sample.token_types = [6] * length if scorer.needs.token_types else []
+    sample.token_rewards = [reward] * length if scorer.needs.token_rewards else []
+    sample.reward, sample.success = reward, 1.0
+    sample.anchors, sample.returns = [-1], [reward]
+    return sample

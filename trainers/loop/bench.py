@@ -21,7 +21,7 @@ from planarena.bench import (
 )
 from planarena.errors import UserError
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.metrics import mean
+from planarena.trainers.loop.metrics import mean
 
 __all__ = ["load_bench", "play_bench"]
 
@@ -32,7 +32,7 @@ def load_bench(config: TrainConfig, stack: ExitStack, say: Callable[[str], None]
     Args:
         config: Complete.
         stack: Closed after the last episode.
-        say: Told what the choice of the bench means.
+        say: Gets what the choice of the bench means.
 
     Raises:
         UserError: A run without such tasks, or a format whose prompts are no chat.

@@ -27,9 +27,9 @@ from planarena.rows import (
     load_rows,
 )
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.local.encoding import Encoder, Order, PairTokens, Prompt
+from planarena.trainers.loop.batches import Expert
+from planarena.trainers.loop.encoding import Encoder, Order, PairTokens, Prompt
 from planarena.trainers.types import Needs
-from planarena.trainers.update import Expert
 
 __all__ = ["Encoder", "Order", "PairTokens", "Prompt", "TrainingData", "coverage", "load_data"]
 

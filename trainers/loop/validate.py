@@ -2,80 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planarena.rows import TrainingRow
 from planarena.trainers.config import RolloutConfig
-from planarena.trainers.local.data import Prompt
-from planarena.trainers.local.episodes import sample_episodes
-from planarena.trainers.local.metrics import mean
-from planarena.trainers.local.model import Policy
-from planarena.trainers.local.rollout import Rollouts, sample_steps
-from planarena.trainers.local.score import Scorer
-from planarena.trainers.types import Step
+from planarena.trainers.loop.backend import Backend, Sampling
+from planarena.trainers.loop.encoding import Prompt
+from planarena.trainers.loop.metrics import mean
+from planarena.trainers.loop.score import Scorer
 
-__all__ = ["roll_out", "standing", "validate"]
-
-
-def roll_out(
-    policy: Policy,
-    prompts: Sequence[Prompt],
-    config: RolloutConfig,
-    scorer: Scorer,
-    *,
-    temperature: float = 0.0,
-    repeats: int = 1,
-    seed: int = 0,
-) -> Rollouts:
-    """Sample responses to held-out prompts and score them; single decisions or episodes, as the rows are.
-
-    Args:
-        policy: The policy.
-        prompts: Of one kind.
-        config: Lengths, weights.
-        scorer: The reward; judges are not asked.
-        temperature: 0 is greedy.
-        repeats: Samples per prompt.
-        seed: Of the draws.
-    """
-    if prompts and not isinstance(prompts[0].row, TrainingRow):
-        return sample_episodes(
-            policy, prompts, config, scorer, seed=seed, temperature=temperature, repeats=repeats
-        )
-    return sample_steps(
-        policy,
-        prompts,
-        config,
-        scorer,
-        step=Step(),
-        seed=seed,
-        temperature=temperature,
-        repeats=repeats,
-        judge=False,
-    )
+__all__ = ["standing", "validate"]
 
 
 def validate(
-    policy: Policy,
-    prompts: Sequence[Prompt],
-    config: RolloutConfig,
-    scorer: Scorer,
-    samples: int,
-    *,
-    roll: Callable[[Policy, Sequence[Prompt], RolloutConfig, Scorer], Rollouts],
+    backend: Backend, prompts: Sequence[Prompt], config: RolloutConfig, scorer: Scorer, samples: int
 ) -> tuple[dict[str, float], list[dict[str, Any]]]:
     """Return validation metrics and a few outputs for people.
 
     Args:
-        policy: The policy.
-        prompts: Held-out prompts.
+        backend: What samples.
+        prompts: Held-out prompts, of one kind.
         config: Lengths, weights.
         scorer: The reward, without judges: a term that needs one counts as neutral.
         samples: Outputs to return.
-        roll: `roll_out`, or what it is where the policy is elsewhere.
     """
-    found = roll(policy, prompts, config, scorer)
+    found = backend.rollout(prompts, config, scorer, Sampling())
     metrics = {
         "validation/success": mean(sample.success for sample in found.samples),
         "validation/reward": mean(sample.reward for sample in found.samples),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from planarena.generate.clauses import Said, StepWords
+from planarena.generate.mentions import holds
 
 __all__ = ["QueryFaultError", "check_query"]
 
@@ -53,9 +53,9 @@ def check_query(
     stated: set[tuple[int, str]] = set()
     noted: set[tuple[int, str]] = set()
     for one in said:
-        if _holds(text, one.text):
+        if holds(text, one.text):
             stated.add((one.step, one.argument))
-        elif any(_holds(note, one.text) for note in notes):
+        elif any(holds(note, one.text) for note in notes):
             noted.add((one.step, one.argument))
     known = {repr(value) for value in facts.values()}
     grounded: dict[str, str] = {}
@@ -77,21 +77,6 @@ def check_query(
         if "_" in name and name in text:
             raise QueryFaultError("tool_name", name)
     return {"grounded": grounded, "no_hidden_values": True, "no_tool_names": True}
-
-
-def _holds(text: str, phrase: str) -> bool:
-    """Say whether the phrase stands in the text as whole words: "€12" is not said by "€120"."""
-    start = text.find(phrase)
-    while start >= 0:
-        end = start + len(phrase)
-        before = text[start - 1] if start else " "
-        after = text[end : end + 2]
-        joined = phrase[:1].isalnum() and before.isalnum()
-        runs_on = phrase[-1:].isalnum() and (after[:1].isalnum() or re.match(r"[.,:]\d", after) is not None)
-        if not joined and not runs_on:
-            return True
-        start = text.find(phrase, start + 1)
-    return False
 
 
 def _refuse_hidden(text: str, step: StepWords, argument: str, value: Any) -> None:

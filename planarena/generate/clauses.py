@@ -1,54 +1,22 @@
-"""Clauses from templates: the small language of the wording files.
-
-`{name}` is an argument of the call: written by its surface when it is literal, by a reference to its
-producer when it is bound. `{/pointer}` is a value of the result, `{}` all of it. `[...]` is left out when an argument
-inside it is absent. `FIELD` begins the name of one more argument.
-"""
+"""Clauses: a step's templates rendered with its values, and references to what earlier steps gave."""
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from planarena.environments import Operation
-from planarena.environments.wording import FIELD, ToolWording, parse_pointer, schema_at
+from planarena.environments.wording import FIELD, Reference, ToolWording, names_in, parse_pointer, schema_at
+from planarena.generate.mentions import Memory, name_of, noun_of
+from planarena.generate.spelling import PLAIN, Style, spell
 from planarena.generate.surfaces import surface
+from planarena.generate.templates import Segment, counted, parse_template, render_record
 from planarena.tasks.atoms import resolve
 
-__all__ = ["Clause", "Said", "StepWords", "Voice", "parse_template"]
+__all__ = ["Clause", "Said", "StepWords", "Voice", "parse_template", "whole_phrases"]
 
-_PART = re.compile(r"\[([^\[\]]*)\]|\{([^{}]*)\}|([^\[\]{}]+)")
-
-
-class _Segment(NamedTuple):
-    kind: str  # "text", "argument", "result" or "optional"
-    text: str
-    inner: tuple[_Segment, ...]
-
-
-@lru_cache(maxsize=8192)
-def parse_template(template: str) -> tuple[_Segment, ...]:
-    """Split a template into segments.
-
-    Raises:
-        ValueError: Brackets or braces that do not match.
-    """
-    found, place = [], 0
-    for part in _PART.finditer(template):
-        if part.start() != place:
-            raise ValueError(f"cannot read the template {template!r} at character {place}")
-        place = part.end()
-        optional, name, text = part.groups()
-        if optional is not None:
-            found.append(_Segment("optional", "", parse_template(optional)))
-        elif name is not None:
-            found.append(_Segment("result" if name[:1] in {"", "/"} else "argument", name, ()))
-        else:
-            found.append(_Segment("text", text, ()))
-    if place != len(template):
-        raise ValueError(f"cannot read the template {template!r} at character {place}")
-    return tuple(found)
+# An answer lists so many records of a list.
+_MOST_ROWS = 4
 
 
 class Said(NamedTuple):
@@ -72,18 +40,18 @@ class Voice(NamedTuple):
     Attributes:
         steps: All steps of the task.
         pick: A number that chooses among phrases.
-        manner: How values are written; 0 is the plain manner.
-        near: The step just spoken of, which may be referred to briefly; None for full references.
-        known: Everything has happened, as in a final answer: bound values are written out, unless hidden.
-        noted: A literal that was told before, as ((step, argument), what it is called now), or None.
+        near: The step just asked for, which may be referred to briefly; None for full references.
+        known: Everything has happened, as in a final answer: bound values are written out.
+        memory: What the conversation has said so far; None where nothing is remembered.
+        style: How the trajectory writes.
     """
 
     steps: list[StepWords]
     pick: int
-    manner: int = 0
     near: int | None = None
     known: bool = False
-    noted: tuple[tuple[int, str], str] | None = None
+    memory: Memory | None = None
+    style: Style = PLAIN
 
 
 class StepWords(NamedTuple):
@@ -113,49 +81,120 @@ class StepWords(NamedTuple):
         )
 
     def clause(self, template: str, voice: Voice) -> Clause:
-        """Render a template of this tool."""
+        """Render a template of this tool.
+
+        Raises:
+            LookupError: It names a value that the result lacks.
+        """
         said: list[Said] = []
         text = self._render(parse_template(template), voice, said)
         if FIELD in text:
             text = text.replace(FIELD, " with ", 1).replace(FIELD, ", ")
         return Clause(text, tuple(said))
 
-    def _render(self, segments: tuple[_Segment, ...], voice: Voice, said: list[Said]) -> str:
+    def rows(self, pointer: str, style: Style, most: int = _MOST_ROWS) -> str:
+        """List the records at a pointer as an answer does: the first ones, and how many more there are."""
+        path = parse_pointer(pointer)
+        found = resolve(self.result, path)
+        words = self.wording.records.get(pointer)
+        if words is None or not isinstance(found, list):
+            return ""
+        schema = (schema_at(self.operation.tool.output_schema, path) or {}).get("items", {})
+        most = len(found) if len(found) == most + 1 else most
+        lines = [
+            line
+            for record in found[:most]
+            if (line := render_record(words.line or words.name, record, schema, style))
+        ]
+        more = [f"{len(found) - most} more"] if len(found) > most else []
+        parts = [*lines, *more]
+        mark = "; " if any("," in line for line in lines) else ", "
+        return parts[0] if len(parts) == 1 else f"{mark.join(parts[:-1])} and {parts[-1]}" if parts else ""
+
+    def _render(self, segments: tuple[Segment, ...], voice: Voice, said: list[Said]) -> str:
         out = []
-        for kind, text, inner in segments:
+        for kind, text, inner, noun in segments:
             if kind == "text":
-                out.append(text)
+                out.append(spell(text, voice.style))
             elif kind == "argument":
-                out.append(self._argument(text, voice, said))
+                written = self._argument(text, voice, said)
+                out.append(counted(self.arguments.get(text), written, noun, voice.style))
             elif kind == "result":
-                path = parse_pointer(text)
-                schema = schema_at(self.operation.tool.output_schema, path) or {}
-                value = resolve(self.result, path)
-                if not _is_json(value):
-                    raise LookupError(f"the result of {self.operation.tool.wire_name} has nothing at {text}")
-                out.append(surface(value, schema, voice.manner))
-            elif all(part.kind != "argument" or part.text in self.arguments for part in inner):
+                out.append(self._result(text, noun, voice.style))
+            elif kind == "rows":
+                out.append(self.rows(text, voice.style))
+            elif all(self._has(part) for part in inner):
                 out.append(self._render(inner, voice, said))
         return "".join(out)
 
+    def _has(self, part: Segment) -> bool:
+        if part.kind == "argument":
+            return part.text in self.arguments
+        if part.kind in {"result", "rows"}:
+            value = resolve(self.result, parse_pointer(part.text))
+            return _is_json(value) and value not in (None, [], "")
+        return True
+
+    def _result(self, pointer: str, noun: tuple[str, ...], style: Style) -> str:
+        path = parse_pointer(pointer)
+        schema = schema_at(self.operation.tool.output_schema, path) or {}
+        value = resolve(self.result, path)
+        if not _is_json(value):
+            raise LookupError(f"the result of {self.operation.tool.wire_name} has nothing at {pointer}")
+        words = self.wording.values.get(str(path[-1])) if path else None
+        return counted(value, surface(value, schema, style.manner, words, style.year), noun, style)
+
     def _argument(self, name: str, voice: Voice, said: list[Said]) -> str:
-        schema = self.operation.tool.parameters[name]
+        schema = self.operation.tool.parameters.get(name, {})
         if name in self.bound and not (voice.known and not schema.get("x-hidden")):
-            source, pointer = self.bound[name]
-            producer = voice.steps[source]
-            reference = producer.wording.refer[pointer]
-            phrases = reference.short if voice.near == source else reference.full
-            if voice.near != source:
-                voice = voice._replace(near=None)
-            # What the reference says of the producer's own arguments was said with the producer.
-            return producer._render(parse_template(phrases[voice.pick % len(phrases)]), voice, [])
+            return self._reference(*self.bound[name], voice, said)
         if name not in self.arguments:
             return f"an unspecified {name.replace('_', ' ')}"  # a call that lacks it: only in contrast
-        if voice.noted is not None and voice.noted[0] == (self.number, name):
-            return voice.noted[1]
-        text = surface(self.arguments[name], schema, voice.manner, self.wording.values.get(name))
+        style = voice.style
+        text = surface(self.arguments[name], schema, style.manner, self.wording.values.get(name), style.year)
         said.append(Said(self.number, name, text))
         return text
+
+    def _reference(self, source: int, pointer: str, voice: Voice, said: list[Said]) -> str:
+        """Call a value of an earlier result what people would call it at this point of the conversation."""
+        producer, memory = voice.steps[source], voice.memory
+        if voice.known:
+            name = name_of(producer, pointer, voice.style)
+            if name is not None:
+                return name.text
+        reference = producer.wording.refer[pointer]
+        noun = noun_of(producer, pointer)
+        if memory is not None and (source, pointer) in memory.names:
+            fresh = memory.is_fresh(source, pointer)
+            memory.mention(source, pointer, noun)
+            again = _again(reference.again, noun, voice)
+            return again if fresh and again else memory.names[source, pointer]
+        if voice.near == source:
+            phrases = reference.short
+        elif (
+            memory is not None
+            and memory.is_fresh(source, pointer)
+            and (again := _again(reference.again, noun, voice))
+        ):
+            return again
+        else:
+            phrases, voice = whole_phrases(reference, producer.arguments), voice._replace(near=None)
+        text = producer._render(parse_template(phrases[voice.pick % len(phrases)]), voice, said)
+        if memory is not None:
+            memory.mention(source, pointer, noun)
+            if phrases is not reference.short:
+                memory.describe(text, resolve(producer.result, parse_pointer(pointer)))
+        return text
+
+
+def whole_phrases(reference: Reference, arguments: Collection[str]) -> tuple[str, ...]:
+    """Return the full phrases that name every given argument of the look-up; all of them where none does."""
+    return tuple(one for one in reference.full if not set(arguments) - names_in(one)) or reference.full
+
+
+def _again(phrases: tuple[str, ...], noun: str, voice: Voice) -> str:
+    found = phrases or ((f"that {noun}", f"the same {noun}", f"that {noun}") if noun else ())
+    return spell(found[voice.pick % len(found)], voice.style) if found else ""
 
 
 def _is_json(value: Any) -> bool:

@@ -70,8 +70,9 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
         order_edges: (earlier step, later step, what a swap changes) without data.
         over_serialised: See `planarena.tasks.algebra.from_order`.
         goal: The goal.
-        reported: The steps whose outputs the answer reports.
+        reported: The steps that a message asks for; its answer reports their outputs.
         unproven: It was executed once, for good: see `planarena.pipeline.execute.for_good`.
+        turn_of: The user's message of each step.
     """
 
     expression: str
@@ -82,6 +83,11 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
     goal: Goal
     reported: tuple[int, ...]
     unproven: bool = False
+    turn_of: tuple[int, ...] = ()
+
+    def asked_in(self, turn: int) -> list[int]:
+        """Return the steps that a message asks for."""
+        return [step for step in self.reported if self.turn_of[step] == turn]
 
 
 class Discard(msgspec.Struct, frozen=True, array_like=True, tag="discard"):

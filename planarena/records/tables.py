@@ -210,6 +210,7 @@ class StepRow(TableRow, frozen=True):
         tool: Wire name; a contrastive step may name a tool that does not exist, then `tool_id` is empty.
         bound_from: `{argument pointer: {step, pointer}}`.
         rationale: A reference rationale; empty where no model wrote one.
+        asked: Whether the user's message asks for it, so that the answer tells it; runs of before know no other.
     """
 
     trajectory_id: str
@@ -223,6 +224,7 @@ class StepRow(TableRow, frozen=True):
     bound_from: Json
     execution_id: str
     rationale: str
+    asked: bool = True
 
 
 class ExecutionRow(TableRow, frozen=True):

@@ -6,7 +6,7 @@ goes on takes what stands there; a trajectory that was begun and not ended is gi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -15,8 +15,7 @@ import msgspec
 from planarena.environments import Outcome, World
 from planarena.environments.sources.session_world import SessionWorld
 from planarena.episodes import Episode, Goal, Taken
-from planarena.pipeline.execute.proving import Path as Pointer
-from planarena.pipeline.execute.proving import Proven, required_outputs, told_values
+from planarena.pipeline.execute.proving import Proven, Telling, arrange_told, required_outputs, told_values
 from planarena.pipeline.products import Attempt, Discard
 from planarena.records.canonical import content_id
 from planarena.records.shards import write_durably
@@ -43,15 +42,13 @@ class OnceOnly(NamedTuple):
     most: int
     scenario_id: str
 
-    def execute(
-        self, world: World, program: Sequence[Call], outputs: Mapping[str, Sequence[Pointer]], text: str
-    ) -> Proven | Discard:
+    def execute(self, world: World, program: Sequence[Call], telling: Telling, text: str) -> Proven | Discard:
         """Execute a task, unless that was done before, and state its goal.
 
         Args:
             world: In the initial state, which it is taken to be in afterwards.
             program: The calls in order.
-            outputs: By tool, the paths of what an answer reports.
+            telling: How it is asked for and told.
             text: The task's expression, for the discard.
         """
         attempts = self._attempts(world, program, text)
@@ -65,15 +62,17 @@ class OnceOnly(NamedTuple):
             if one.outcome.error is not None:
                 error = one.outcome.error
                 return Discard(text, "execution", error["code"], f"step {step}: {error['message']}")
-        consumed = {binding.source for call in program for binding in call.bound}
-        reported = [step for step in range(len(program)) if step not in consumed]
-        values = {step: told_values(outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)}
+        values = {
+            step: told_values(telling.outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)
+        }
+        told = arrange_told(world, program, values, telling)
+        reported = [step for step in range(len(program)) if told.asked[step]]
         if any(values[step] is None for step in reported):
             return Discard(
                 text, "execution", "missing_output", "a result lacks a value that the answer reports"
             )
         goal = Goal(taken[-1].state_after, tuple(required_outputs(world, taken, values, reported)))
-        return Proven(taken, goal, tuple(reported), unproven=True)
+        return Proven(taken, goal, tuple(reported), told.turn_of, unproven=True)
 
     def _attempts(self, world: World, program: Sequence[Call], text: str) -> Sequence[Attempt] | Discard:
         tools = [world.operations[call.tool].tool.tool_id for call in program]

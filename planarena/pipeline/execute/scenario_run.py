@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from planarena.config import BuildConfig
-from planarena.environments.catalog import wording_of
+from planarena.environments.catalog import is_builtin, wording_of
 from planarena.environments.state import Footprint
-from planarena.environments.wording import parse_pointer
+from planarena.environments.wording import names_in, parse_pointer
 from planarena.episodes import Episode
 from planarena.pipeline.execute.for_good import OnceOnly
-from planarena.pipeline.execute.proving import Proven, prove_task
+from planarena.pipeline.execute.proving import Proven, Telling, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.untried import Untried
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
 from planarena.pipeline.run.folder import FOR_GOOD
-from planarena.proofs import Dependences, find_dependences
+from planarena.proofs import Dependences, Done, Order, Sense, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
-from planarena.tasks.atoms import Atom, Binding, Call, resolve
+from planarena.tasks.atoms import Atom, Binding, Call, fill, resolve
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 
 __all__ = ["execute_scenario"]
@@ -42,6 +42,7 @@ class _ScenarioRun:
         self.world.remember(True)
         self.start = self.world.mark()
         self.start_digest = self.world.digest()
+        self.effects = {name: one.tool.effects for name, one in self.world.operations.items()}
         self.rng = rng_for(config.seed, "compose", scenario.domains, scenario.number)
         self.wording = {
             name: words for domain in scenario.domains for name, words in wording_of(domain).items()
@@ -50,6 +51,17 @@ class _ScenarioRun:
             name: [parse_pointer(pointer) for pointer in words.outputs]
             for name, words in self.wording.items()
         }
+        self.orders = {
+            name: {
+                parse_pointer(pointer): Order(parse_pointer(one.among or pointer), one.order)
+                for pointer, one in words.records.items()
+                if one.order
+            }
+            for name, words in self.wording.items()
+        }
+        self.sense = Sense(self.world.operations, self.wording, str(self.world.facts.get("now", "")))
+        # Where nobody sees the state, a write that changes nothing looks like any other.
+        self.sees_changes = all(map(is_builtin, scenario.domains))
         self.paths = {
             (name, offer.pointer): offer.path for name, found in scenario.offers.items() for offer in found
         }
@@ -129,12 +141,22 @@ class _ScenarioRun:
             return
         outcome = self.world.call(atom.tool, atom.arguments)
         footprint = self.world.footprint()
+        unchanged = self.sees_changes and self.world.digest() == self.start_digest
         self.world.rollback(self.start)
         if outcome.status != "ok":
             assert outcome.error is not None
             self.discards.append(
                 Discard(atom.tool, "execution", outcome.error["code"], outcome.error["message"])
             )
+            return
+        fault = self.sense.fault(
+            [Done(Call(atom.tool, atom.arguments, ()), atom.arguments, outcome.result, footprint)]
+        )
+        if fault is not None:
+            self.discards.append(Discard(atom.tool, "sense", *fault))
+            return
+        if unchanged and self.world.operations[atom.tool].tool.effects != "read":
+            self.discards.append(Discard(atom.tool, "sense", "no_change", "the state is as before"))
             return
         number = self._add_atom(atom, id_of_bytes(outcome.payload))
         offered = self._offers(number, atom.tool, outcome.result)
@@ -181,12 +203,17 @@ class _ScenarioRun:
         episode = Episode(self.world, program)
         footprints: list[Footprint] = []
         failed = False
+        idle = -1
+        digest = self.start_digest
         for step in range(len(program)):
             outcome = episode.perform(step)
             if outcome.status != "ok":
                 failed = True
                 break
             footprints.append(self.world.footprint())
+            if self.sees_changes and self.effects[program[step].tool] != "read":
+                before, digest = digest, self.world.digest()
+                idle = step if before == digest else idle
         self.world.rollback(self.start)
         self._count_edges(candidate, failed)
         if failed:
@@ -200,7 +227,16 @@ class _ScenarioRun:
                 )
             )
             return None
-        if _overwritten(program, footprints):
+        if idle >= 0 or _overwritten(program, footprints):
+            self._senseless(order, "no_change", f"step {idle}" if idle >= 0 else "it is overwritten")
+            return None
+        done = [
+            Done(call, fill(call, episode.results) or {}, result, footprint)
+            for call, result, footprint in zip(program, episode.results, footprints, strict=True)
+        ]
+        fault = self.sense.fault(done, left.n_actions)
+        if fault is not None:
+            self._senseless(order, *fault)
             return None
         results = list(episode.results)
         names = [
@@ -222,6 +258,9 @@ class _ScenarioRun:
         )
         mask = sum(1 << number for number in order)
         return Member(numbered, bindings, mask, level, offered, union, (order, (found, over_serialised)))
+
+    def _senseless(self, order: Sequence[int], reason: str, detail: str) -> None:
+        self.discards.append(Discard(", ".join(map(self._tool_of, order)), "sense", reason, detail))
 
     def _tool_of(self, number: int) -> str:
         return self.atoms[number].tool
@@ -245,11 +284,26 @@ class _ScenarioRun:
         order = [number for row in rows for number in row]
         program = self._program(order, member.bindings)
         text = render(member.expression, self._tool_of)
+        groups = [group for group, numbers in enumerate(rows) for _ in numbers]
+        # The same atoms with other bindings are another task, and must not be told the same way.
+        identity = [self.atoms[number].atom_id for number in order], sorted(member.bindings.items())
+        rng = rng_for(self.config.seed, "messages", self.scenario.scenario_id, identity)
+        telling = Telling(self.outputs, self.orders, self._implied(order, member), groups, rng)
         if self.untried.holds(map(self._tool_of, order)):
-            once = self.once.execute(self.world, program, self.outputs, text)
+            once = self.once.execute(self.world, program, telling, text)
             return once if isinstance(once, Discard) else self._executed(member, rows, order, once)
-        proven = prove_task(self.world, program, _before_in(member.expression, order), self.outputs, text)
+        proven = prove_task(self.world, program, _before_in(member.expression, order), telling, text)
         return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)
+
+    def _implied(self, order: Sequence[int], member: Member) -> list[bool]:
+        """Say for each step whether what refers to its result says all its arguments, so that nobody need ask for it."""
+        told = dict.fromkeys(order, True)
+        for source in member.bindings.values():
+            atom = self.atoms[source.atom]
+            named = {*atom.arguments, *(argument for argument, _ in atom.needs)}
+            full = self.wording[atom.tool].refer[source.pointer].full
+            told[source.atom] &= any(named <= names_in(phrase) for phrase in full)
+        return [told[number] for number in order]
 
     def _executed(self, member: Member, rows: list[list[int]], order: list[int], proven: Proven) -> Executed:
         place = {number: step for step, number in enumerate(order)}
@@ -292,6 +346,7 @@ class _ScenarioRun:
             proven.goal,
             proven.reported,
             proven.unproven,
+            proven.turn_of,
         )
 
     def _product(self, space: Composition, items: list[Executed | Discard]) -> ExecutedScenario:

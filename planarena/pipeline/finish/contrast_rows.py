@@ -88,7 +88,8 @@ def _write_contrastive(
     )
     steps = list(task.steps[: wrong.diverge_step])
     for number, (step, plan) in enumerate(zip(steps, said.step_plans, strict=False)):
-        rows.step(trajectory_id, number, step, plan, ids[number], said.turn_of[number])
+        asked = number in task.reported
+        rows.step(trajectory_id, number, step, plan, ids[number], said.turn_of[number], asked=asked)
     last_group = steps[-1].group if steps else -1
     # A proposal may do all that the gold does, and more.
     last_turn = said.turn_of[min(wrong.diverge_step, len(task.steps) - 1)]
@@ -108,6 +109,7 @@ def _write_contrastive(
                 bound_from="{}",
                 execution_id=ids[number],
                 rationale="",
+                asked=False,
             )
         )
     rows.counts["contrastive"] += 1

@@ -225,7 +225,17 @@ class ScenarioRows:
         rationales = (said.written.rationales if said.written is not None else ()) or ("",) * len(task.steps)
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
             turn = said.turn_of[number]
-            self.step(trajectory_id, number, step, plan, execution_ids[number], turn, rationales[number])
+            asked = number in task.reported
+            self.step(
+                trajectory_id,
+                number,
+                step,
+                plan,
+                execution_ids[number],
+                turn,
+                rationales[number],
+                asked=asked,
+            )
         proposed: dict[str, str] = {}
         if said.contrast is not None:
             proposed = write_contrast(self, gold, task, said, said.contrast, execution_ids)
@@ -274,6 +284,8 @@ class ScenarioRows:
         execution_id: str,
         turn: int,
         rationale: str = "",
+        *,
+        asked: bool,
     ) -> None:
         """Write one gold step of a trajectory."""
         bound = {
@@ -292,6 +304,7 @@ class ScenarioRows:
                 bound_from=canonical_json(bound),
                 execution_id=execution_id,
                 rationale=rationale,
+                asked=asked,
             )
         )
 

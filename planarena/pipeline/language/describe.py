@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from random import Random
 from typing import Any
 
 import msgspec
@@ -13,13 +12,13 @@ from planarena.environments import Operation
 from planarena.environments.catalog import restore_world, wording_of
 from planarena.environments.wording import ToolWording
 from planarena.episodes import Episode
+from planarena.generate.answers import untold_output
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
 from planarena.generate.no_call import write_no_calls
-from planarena.generate.offline import write_plan, write_response, write_step_plans
-from planarena.generate.queries import write_query
+from planarena.generate.offline import write_plan, write_step_plans
+from planarena.generate.queries import Query, Telling, before_of, write_query
 from planarena.pipeline.execute.decontamination import strike_queries
-from planarena.pipeline.execute.scenarios import rng_for
 from planarena.pipeline.language.contrast import ScenarioContrast, as_attempt
 from planarena.pipeline.products import (
     Candidate,
@@ -31,7 +30,6 @@ from planarena.pipeline.products import (
     LanguageChunk,
     NoCall,
 )
-from planarena.tasks.algebra import parse, relabel
 
 __all__ = ["ScenarioLanguage", "describe_chunk", "reported_in", "steps_of"]
 
@@ -74,31 +72,33 @@ class ScenarioLanguage:
         """Write one task's query, plans and answer with the offline generator, and make its contrast."""
         scenario = self.scenario
         steps = steps_of(scenario, task, self.world.operations, self.wording)
-        place = {str(step.atom): number for number, step in enumerate(task.steps)}
-        expression = relabel(parse(task.expression), place)
         # The same atoms with other bindings are another task, and must not get the same words.
         identity = task.expression, [step.bound for step in task.steps]
         rng = rng_for(self.config.seed, "language", scenario.scenario_id, identity)
-        query = write_query(expression, steps, rng)
+        text = ", ".join(scenario.atoms[step.atom].tool for step in task.steps)
+        before = before_of(len(steps), [step.bound for step in steps], task.order_edges)
+        telling = Telling(task.turn_of, task.reported, before, str(scenario.facts.get("now", "")))
         try:
-            checks = check_query(
-                " ".join(query.turns), steps, query.said, scenario.facts, scenario.tools, query.context
-            )
+            query = write_query(steps, telling, rng)
+            checks = check_query(" ".join(query.turns), steps, query.said, scenario.facts, scenario.tools)
+            _check_told(task, steps, query)
+            plan = write_plan(steps, task.order_edges, [step.group for step in task.steps], rng, query.style)
+            step_plans = write_step_plans(steps, rng, query.style)
         except QueryFaultError as fault:
-            text = ", ".join(scenario.atoms[step.atom].tool for step in task.steps)
             return Discard(text, "query", fault.reason, fault.detail)
-        answers = [self._answer(task, steps, query.turn_of, turn, rng) for turn in range(len(query.turns))]
+        except (LookupError, ValueError, TypeError) as error:
+            # Words made of data that nobody foresaw cost this task, never the chunk.
+            return Discard(text, "query", "unsayable", f"{type(error).__name__}: {error}")
         return Language(
             turns=query.turns,
-            plan=write_plan(steps, task.order_edges, [step.group for step in task.steps], rng),
-            step_plans=write_step_plans(steps, rng),
-            response=answers[-1],
-            checks=checks,
+            plan=plan,
+            step_plans=step_plans,
+            response=query.answers[-1],
+            checks={**checks, "asked_is_told": True},
             contrast=self.contrast.contrast(task, steps, rng) if self.contrast is not None else None,
-            context=query.context,
             register=query.register,
-            turn_of=query.turn_of,
-            turn_responses=tuple(answers[:-1]),
+            turn_of=task.turn_of,
+            turn_responses=query.answers[:-1],
         )
 
     def refuse(self) -> tuple[NoCall, ...]:
@@ -124,11 +124,18 @@ class ScenarioLanguage:
             outcome = "inefficient" if taken.state_after == taken.state_before else "diverges"
         return Candidate(call[0], call[1], outcome, 0.0, "unneeded_call", as_attempt(taken))
 
-    def _answer(
-        self, task: Executed, steps: list[StepWords], turn_of: Sequence[int], turn: int, rng: Random
-    ) -> str:
-        """Write the answer to one user turn."""
-        return write_response(steps, reported_in(task, steps, turn_of, turn), rng)
+
+def _check_told(task: Executed, steps: Sequence[StepWords], query: Query) -> None:
+    """Refuse a conversation in which something was asked for and is told nowhere.
+
+    Raises:
+        QueryFaultError: `untold`.
+    """
+    for step in task.reported:
+        missing = untold_output(steps[step], query.answers[task.turn_of[step]], query.style)
+        if missing:
+            tool = steps[step].operation.tool.wire_name
+            raise QueryFaultError("untold", f"step {step} ({tool}): {missing} is not in the answer")
 
 
 def steps_of(
@@ -158,18 +165,6 @@ def steps_of(
     ]
 
 
-def reported_in(task: Executed, steps: Sequence[StepWords], turn_of: Sequence[int], turn: int) -> list[int]:
-    """Return the steps that the answer to a user turn tells: those of the goal, and what no step of the turn takes up."""
-    consumed = {
-        source
-        for number, step in enumerate(task.steps)
-        if turn_of[number] == turn
-        for _, source, _ in step.bound
-    }
-    # A step that only a later turn takes up need not have all its outputs: then it is not spoken of.
-    return [
-        step.number
-        for step in steps
-        if turn_of[step.number] == turn
-        and (step.number in task.reported or (step.number not in consumed and step.tells_all()))
-    ]
+def reported_in(task: Executed, turn: int) -> list[int]:
+    """Return the steps that a message asks for, which its answer tells."""
+    return task.asked_in(turn)

@@ -282,7 +282,7 @@ def brief_of(config: BuildConfig, scenario: ExecutedScenario, task: Executed, sa
         turns=said.turns,
         turn_of=said.turn_of,
         plan=said.plan,
-        reported=[reported_in(task, steps, said.turn_of, turn) for turn in range(len(said.turns))],
+        reported=[reported_in(task, turn) for turn in range(len(said.turns))],
         most_calls=config.composition.max_actions + _SPARE_CALLS,
     )
 

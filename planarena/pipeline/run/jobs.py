@@ -17,6 +17,7 @@ from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.contract import WORDS
 from planarena.environments.sources import SourceOptions, allow, close_descriptions, keep_conversions
 from planarena.environments.sources.json.simulated import take_paid_calls
+from planarena.environments.wording import ToolWording
 from planarena.pipeline.execute.chunk import execute_chunk
 from planarena.pipeline.execute.decontamination import benchmarks_digest
 from planarena.pipeline.execute.quotas import Assignment
@@ -143,6 +144,11 @@ def allow_for(config: BuildConfig) -> None:
     allow(SourceOptions(allowed.unsafe_no_sandbox, allowed.effects, allowed.simulate))
 
 
+def _interface_of(words: ToolWording) -> list[Any]:
+    orders = {pointer: [one.order, one.among] for pointer, one in words.records.items() if one.order}
+    return [words.outputs, list(words.refer), orders, words.undoes, words.ends, words.dates]
+
+
 def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
     """Return the keys of a build's phases.
 
@@ -159,9 +165,9 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
         opened = tuple(source for source in opened if not source.startswith("openapi:"))
     domains = domains_of(opened) if opened else ()
     wording = {domain: wording_of(domain) for domain in domains}
-    # Of the wording, execution reads only what is bound and what is reported.
+    # Of the wording, execution reads only what is bound and what is reported, and what makes sense.
     interface = {
-        domain: {name: [words.outputs, list(words.refer)] for name, words in found.items()}
+        domain: {name: _interface_of(words) for name, words in found.items()}
         for domain, found in wording.items()
     }
     # Of a source, what its tools are counts too: our own are covered by the code's digest.

@@ -1,0 +1,181 @@
+"""Manners of speaking: how requests open, go on, join and close, by register. British spelling; see `spelling`.
+
+An opening that ends in "?" makes a question. What follows an opening is an imperative clause.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["ASIDES", "GREETINGS", "JOIN_AND", "JOIN_THEN", "REGISTERS", "STYLES", "THANKS", "Style"]
+
+
+class Style(NamedTuple):
+    """The words of a register: pairs of opening and stop for the first sentence, openings for those that follow."""
+
+    openers: tuple[tuple[str, str], ...]
+    later: tuple[str, ...]
+    then: tuple[str, ...]
+    also: tuple[str, ...]
+    last: tuple[str, ...]
+
+
+# Share of each register [ours].
+REGISTERS: tuple[tuple[str, float], ...] = (
+    ("plain", 0.24), ("terse", 0.14), ("chatty", 0.15), ("indirect", 0.11), ("formal", 0.09), ("hurried", 0.09),
+    ("casual", 0.09), ("aside", 0.05), ("listed", 0.04),
+)  # fmt: skip
+
+STYLES: dict[str, Style] = {
+    "plain": Style(
+        (
+            ("", "."), ("", "."), ("", "."), ("Please ", "."), ("Could you ", "?"), ("Can you ", "?"),
+            ("I need you to ", "."), ("I'd like you to ", "."), ("Would you ", "?"), ("Could you please ", "?"),
+            ("I want you to ", "."), ("Can you please ", "?"), ("Let's ", "."), ("Would you please ", "?"),
+            ("Today I'd like you to ", "."), ("I need some help: ", "."), ("Here's what I need: ", "."),
+            ("First job today: ", "."), ("One thing for you: ", "."), ("Can I get you to ", "?"),
+        ),
+        (
+            "Thanks. Now ", "Good. Now ", "Great, and now ", "Okay, now ", "All right. Please ", "Right, then ", "",
+            "Please ", "Now ", "Good to know. Then ", "Perfect, thanks. Could you ", "Thank you. Next, ", "Fine. ",
+            "Excellent. Now please ", "Then please ", "In that case, ", "With that settled, ", "Understood. ",
+        ),
+        ("Then ", "After that, ", "Next, ", "Once that is done, ", "When you have that, ", "Afterwards, ", "From there, "),
+        ("Also, ", "Separately, ", "In addition, ", "Besides that, ", "And please also ", "Please also ", "And ", "Plus, "),
+        ("Finally, ", "To finish, ", "Last of all, ", "And lastly, ", "As a last step, "),
+    ),
+    "terse": Style(
+        (("", "."),),
+        ("Now ", "OK. ", "Good. ", "", "Next: ", "Then ", "Right. ", "Thanks. "),
+        ("Then ", "Next: ", "After that: ", "Afterwards "),
+        ("Also: ", "Plus: ", "And ", "Also ", "As well: "),
+        ("Last: ", "Finally ", "Lastly "),
+    ),
+    "chatty": Style(
+        (
+            ("could you ", "?"), ("can you please ", "?"), ("I'd love it if you could ", "."), ("please ", "."),
+            ("would you mind helping? I need you to ", "."), ("I need a hand: ", "."), ("be a star and ", "."),
+            ("do me a favour and ", "."), ("can I ask you to ", "?"), ("let's get this over with: ", "."),
+            ("would you be so kind as to ", "?"), ("you know what I need? Please ", "."), ("time to ", "."),
+        ),
+        (
+            "Oh, lovely. Now could you ", "Brilliant, thanks! Next, please ", "Ah, I see. Then please ",
+            "That's great. Could you also ", "Wonderful! And now ", "Aha, good to know. Now please ", "Super. Please ",
+            "Thanks, that helps a lot. Now ", "Nice one. Would you now ", "Perfect, you're quick! Please ",
+            "Okay, that's what I hoped for. So please ", "Hm, I thought so. Well then, ",
+        ),
+        ("Then ", "Once you have that, ", "When that's done, please ", "And then ", "After that, please ", "Right after, "),
+        (
+            "Oh, and please ", "While you're at it, ", "And could you also ", "One more thing: ", "Before I forget, ",
+            "Oh, nearly forgot: ", "And since you're there, ",
+        ),
+        ("And last but not least, ", "Finally, please ", "To round it off, ", "And to wrap things up, "),
+    ),
+    "indirect": Style(
+        (
+            ("I was wondering if you could ", "."), ("It would be great if you could ", "."),
+            ("Would it be possible for you to ", "?"), ("I'd be grateful if you could ", "."), ("Perhaps you could ", "."),
+            ("I was hoping that you could ", "."), ("Any chance that you could ", "?"), ("Do you think you could ", "?"),
+            ("It would help me a lot if you could ", "."), ("Maybe you could ", "."), ("I'm hoping you can ", "."),
+            ("Would you mind if I asked you to ", "?"), ("If it isn't too much trouble, ", "."),
+            ("Whenever it suits you, ", "."), ("It might be a good idea to ", "."),
+        ),
+        (
+            "Thank you. Perhaps you could now ", "That's kind. Maybe you could ", "I see. In that case it would be good to ",
+            "Good. I'd be glad if you could now ", "Thanks. It would be nice to ", "Ah. Then you might ",
+            "That helps. Would you be able to ", "All right. I wonder if you could ",
+        ),
+        (
+            "After that, perhaps you could ", "Once that is done, it would be nice if you could ",
+            "Then I would ask you to ", "From there, could you also ", "Afterwards you might ",
+        ),
+        (
+            "It would also help if you could ", "Maybe you could also ", "I'd also be glad if you could ",
+            "Perhaps also ", "And if you could, please ", "You might also ",
+        ),
+        ("Finally, I'd be glad if you could ", "As a last thing, perhaps you could ", "And in the end it would be good to "),
+    ),
+    "formal": Style(
+        (
+            ("Kindly ", "."), ("I would appreciate it if you could ", "."), ("Please be so good as to ", "."),
+            ("I should like you to ", "."), ("May I ask you to ", "?"), ("I request that you ", "."),
+            ("I would be obliged if you could ", "."), ("Good day. Please ", "."), ("Dear assistant, please ", "."),
+            ("With your help I wish to ", "."), ("I am writing to have you ", "."), ("You are requested to ", "."),
+        ),
+        (
+            "Thank you for the information. Please now ", "Very well. Kindly ", "Understood. I would now ask you to ",
+            "Many thanks. Please proceed to ", "That is clear. Please ", "I am obliged. Would you now ",
+            "Noted, with thanks. Next, kindly ",
+        ),
+        ("Thereafter, please ", "Subsequently, ", "Following that, kindly ", "Once this is completed, please "),
+        ("In addition, please ", "Furthermore, ", "I would also ask you to ", "Moreover, kindly ", "Likewise, please "),
+        ("Lastly, please ", "In conclusion, kindly ", "Finally, I would ask you to "),
+    ),
+    "hurried": Style(
+        (
+            ("Quick one: ", "."), ("No time today, just ", "."), ("Urgent: ", "."), ("I'm late, so please ", "."),
+            ("Quickly, ", "."), ("In a rush here. ", "."), ("ASAP please: ", "."), ("Can you quickly ", "?"),
+            ("I've got two minutes. ", "."), ("This can't wait: ", "."), ("Right away please: ", "."),
+            ("My train leaves in a moment, please ", "."), ("Boarding now. ", "."), ("Need this before my next call: ", "."),
+        ),
+        ("Great. Quickly now: ", "OK, next: ", "Good, go on and ", "Fast, thanks. Now ", "Right, ", "Got it. Now ", "Fine, so "),
+        ("Then ", "Right after that, ", "Next, ", "And straight after, "),
+        ("Also, ", "And ", "Plus ", "At the same time, ", "Oh and "),
+        ("And finally ", "Last one: ", "Then you're done: "),
+    ),
+    "casual": Style(
+        (
+            ("hey, ", ""), ("can you ", "?"), ("pls ", ""), ("yo, ", ""), ("hi, could you ", "?"), ("so, ", ""), ("", ""),
+            ("hey can you ", "?"), ("mind if you ", "?"), ("gonna need you to ", ""), ("ok so pls ", ""), ("hiya, ", ""),
+            ("right, ", ""), ("morning! pls ", ""), ("need a hand here, ", ""),
+        ),
+        ("cool, now ", "nice. ", "ok and now ", "great, then ", "ah ok. pls ", "sweet, now ", "thx! now ", "alright, ", "good stuff. "),
+        ("then ", "after that ", "and then ", "once that's done, "),
+        ("also ", "oh and ", "and pls also ", "plus ", "btw, also "),
+        ("and last thing, ", "finally ", "and to finish, "),
+    ),
+}  # fmt: skip
+
+JOIN_THEN = (
+    ", then ",
+    " and then ",
+    ", and after that ",
+    " and afterwards ",
+    " and next ",
+    ", and once you have that, ",
+)
+JOIN_AND = (" and ", ", and also ", " and ", ", and ", " as well as ")[:4]
+
+GREETINGS = (
+    "Hey there, ", "Hi, hope you're well! ", "Good morning! ", "Hello, me again, ", "Hi there! ", "Good evening! ",
+    "Hey, I'm about to run into a meeting, so ", "Hi! I keep putting this off, ", "Hello! Busy week over here, ",
+    "Hey, quick favour before I leave: ", "Hi, I'm a bit lost with all this, ", "Good afternoon! ", "Hey! ",
+    "Hello hello! ", "Hi, it's me. ", "Hey, are you there? ", "Hi! Long day, ", "Hello, I could use your help, ",
+    "Ah, there you are! ", "Hi, sorry to be a nuisance, ", "Hey, one for you: ", "Hello! Nice and sunny here today. ",
+    "Hi! I finally have a minute, ", "Well, hello! ", "Hi again, ", "Hey, so, ", "Hi! My list is endless today, ",
+    "Good morning, coffee in hand, ", "Hello from the train! ", "Hi! Back at my desk at last, ",
+)  # fmt: skip
+THANKS = (
+    "Thanks a lot!", "Thank you so much!", "Much appreciated.", "Thanks, you're a great help.", "Cheers!",
+    "Thanks in advance.", "That would save my day.", "Thank you, talk soon.", "You're a lifesaver.", "Ta!",
+    "Many thanks!", "I owe you one.", "Thanks for sorting this out.", "Thanks ever so much.", "Bless you.",
+    "That would be a weight off my mind.", "No rush, and thank you.", "Then I can finally relax.", "Thank you kindly.",
+    "Appreciate it!", "Have a good one!", "Fingers crossed.",
+)  # fmt: skip
+# Remarks that have nothing to do with the request, before or after it.
+ASIDES = (
+    "My neighbour's dog has been barking all morning.", "I still haven't had breakfast.",
+    "The coffee machine here is broken again.", "It has been raining since I got up.",
+    "I slept badly, so bear with me.", "My phone battery is almost empty.", "The lift is out of order once more.",
+    "I just got back from a run.", "The office is unusually quiet today.", "I'm typing this on the train.",
+    "My sister is visiting at the moment.", "The heating took ages to start this morning.",
+    "I found an old photo album yesterday.", "Somebody parked in front of our gate.", "I'm learning to bake bread.",
+    "The kids are finally asleep.", "My desk is covered in paper.", "There is roadwork right outside the window.",
+    "I spilled tea on my keyboard.", "A colleague brought cake today.", "My glasses broke, so I type slowly.",
+    "The cat is sitting on my papers.", "I've been humming the same song all day.", "Lunch was far too heavy.",
+    "We have builders in, so excuse the typing.", "The internet here comes and goes.", "I'm standing in a queue.",
+    "My hands are freezing, winter has arrived.", "Somebody keeps ringing at the wrong door.",
+    "I'm on the sofa with a cold.", "The bus was late again.", "We painted the hallway at the weekend.",
+    "The fire alarm was tested three times today.", "I've just come out of a very long call.",
+    "My daughter lost her first tooth this morning.", "The plants need watering, I just noticed.",
+)  # fmt: skip

@@ -1,0 +1,187 @@
+"""Clauses and whole sentences packed into one message of a register."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+from planarena.generate.manners import ASIDES, GREETINGS, JOIN_AND, JOIN_THEN, STYLES, THANKS
+from planarena.generate.manners import Style as Manner
+from planarena.generate.spelling import Style, spell
+
+__all__ = ["Piece", "capital", "join_message", "pick"]
+
+# A longer sentence is not gone on with.
+_LONGEST = 190
+
+
+class Piece(NamedTuple):
+    """What a message says about one step.
+
+    Attributes:
+        relation: `start`, `then` (it needs what stands before) or `and`.
+        text: An imperative clause, or a whole sentence.
+        whole: Whether it is a sentence.
+    """
+
+    relation: str
+    text: str
+    whole: bool
+
+
+def pick(choices: Sequence[Any], rng: Random) -> Any:
+    """Return one of several."""
+    return choices[rng.randrange(len(choices))]
+
+
+def capital(text: str) -> str:
+    """Give a text a capital at its start."""
+    return text[:1].upper() + text[1:]
+
+
+def join_message(pieces: Sequence[Piece], register: str, turn: int, style: Style, rng: Random) -> str:
+    """Write a message.
+
+    Args:
+        pieces: In the order in which they are asked for.
+        register: The manner of speaking.
+        turn: Number of the message.
+        style: Its spelling.
+        rng: Chooses among words.
+    """
+    if register == "listed" and len(pieces) > 1 and turn == 0:
+        return _listed(pieces, style, rng)
+    manner = STYLES.get(register, STYLES["plain"])
+    sentences = _Sentences(pieces, manner, turn, style, rng).all()
+    if register == "casual":
+        return _loose(sentences, pieces)
+    if register == "chatty":
+        if turn == 0:
+            sentences[0] = _greeted(sentences[0], pieces[0], style, rng)
+        if rng.random() < 0.5:
+            sentences.append(spell(pick(THANKS, rng), style))
+    elif register == "aside" and turn == 0:
+        remark = spell(pick(ASIDES, rng), style)
+        sentences.insert(0 if rng.random() < 0.5 else len(sentences), remark)
+    return " ".join(sentences)
+
+
+class _Sentences:
+    """Sentences of one to three clauses, joined by what relates them."""
+
+    def __init__(self, pieces: Sequence[Piece], manner: Manner, turn: int, style: Style, rng: Random) -> None:
+        self.pieces, self.manner, self.turn, self.style, self.rng = pieces, manner, turn, style, rng
+        self.used: set[str] = set()
+
+    def all(self) -> list[str]:
+        sentences: list[str] = []
+        place = 0
+        while place < len(self.pieces):
+            piece = self.pieces[place]
+            if piece.whole:
+                sentences.append(self._whole(place))
+                place += 1
+                continue
+            opening, stop = self._opening(place)
+            # "Good. Ask the practice": after a full stop a sentence begins.
+            words = opening + (
+                capital(piece.text) if opening.rstrip()[-1:] in {".", "!", "?"} else piece.text
+            )
+            size = 1
+            most = 1 + (self.rng.random() < 0.6) + (self.rng.random() < 0.2)
+            while size < most and place + size < len(self.pieces):
+                following = self.pieces[place + size]
+                if following.whole or len(words) + len(following.text) > _LONGEST or "\n" in words:
+                    break
+                words += self._join(following.relation, opening) + following.text
+                size += 1
+            sentences.append(capital(words) + stop)
+            place += size
+        return sentences
+
+    def _whole(self, place: int) -> str:
+        """A sentence of its own; what it follows on stands before it."""
+        text = capital(self.pieces[place].text)
+        if place == 0 and self.turn > 0 and self.rng.random() < 0.5:
+            return (
+                spell(pick(("Thanks.", "Okay.", "Good.", "I see.", "Great.", "Right."), self.rng), self.style)
+                + " "
+                + text
+            )
+        return text
+
+    def _join(self, relation: str, opening: str) -> str:
+        joins = JOIN_THEN if relation == "then" else JOIN_AND
+        if opening in self.manner.then:
+            joins = joins[:1]  # "After that, ... and then ... after that": one such word a sentence is enough
+        return spell(pick(joins, self.rng), self.style)
+
+    def _opening(self, place: int) -> tuple[str, str]:
+        if place == 0 and self.turn == 0:
+            opening, stop = pick(self.manner.openers, self.rng)
+            return spell(opening, self.style), stop
+        if place == 0:
+            found = self.manner.later
+        elif self.pieces[place].relation == "and":
+            found = self.manner.also
+        elif place == len(self.pieces) - 1 and len(self.pieces) > 2 and self.rng.random() < 0.5:
+            found = self.manner.last
+        else:
+            found = self.manner.then
+        fresh = [one for one in found if one not in self.used] or list(found)
+        opening = pick(fresh, self.rng)
+        self.used.add(opening)
+        tail = opening.lower()
+        asks = (
+            "could you ",
+            "would you ",
+            "could you also ",
+            "would you now ",
+            "could you now ",
+            "be able to ",
+        )
+        return spell(opening, self.style), "?" if tail.endswith(asks) and "if" not in tail else "."
+
+
+def _greeted(sentence: str, first: Piece, style: Style, rng: Random) -> str:
+    greeting = spell(pick(GREETINGS, rng), style)
+    if greeting.rstrip()[-1] in "!.?:" or first.whole or sentence.startswith(("I ", "I'")):
+        return (
+            greeting.rstrip(" ,:") + ("" if greeting.rstrip()[-1] in "!.?" else ".") + " " + sentence
+            if (greeting.rstrip()[-1] in "!.?" or first.whole)
+            else greeting + sentence
+        )
+    return greeting + sentence[:1].lower() + sentence[1:]
+
+
+def _loose(sentences: list[str], pieces: Sequence[Piece]) -> str:
+    """Write like a quick chat message: no capitals at the start of what we wrote, no last full stop."""
+    out = []
+    for sentence in sentences:
+        starts_with_value = any(piece.whole and capital(piece.text) == sentence for piece in pieces)
+        text = (
+            sentence
+            if starts_with_value or sentence[:2] in {"I ", "I'"}
+            else sentence[:1].lower() + sentence[1:]
+        )
+        out.append(text if text[-1] in ".?!" else text + ".")
+    joined = " ".join(out)
+    return joined[:-1] if joined.endswith(".") else joined
+
+
+_LIST_HEADS = (
+    "Could you take care of these?", "A few things for today:", "My list for you:", "Here's my to-do list:",
+    "These need doing:", "Please work through this:", "Several things at once, sorry:", "To do, in this order:",
+    "Would you go through these for me?", "Today's list:",
+)  # fmt: skip
+
+
+def _listed(pieces: Sequence[Piece], style: Style, rng: Random) -> str:
+    head = spell(pick(_LIST_HEADS, rng), style)
+    mark = rng.random() < 0.5 or any(piece.relation == "then" for piece in pieces)
+    lines = [
+        (f"{number}. " if mark else "- ") + (piece.text if piece.whole else capital(piece.text))
+        for number, piece in enumerate(pieces, 1)
+    ]
+    return "\n".join([head, *lines])

@@ -1,0 +1,103 @@
+"""The small language of the words files: `docs/wording.md` describes it.
+
+`{name}` is an argument, `{/pointer}` a value of the result, `{/count|card|cards}` a number with its noun, `{/cards*}` the
+records of a list; `[...]` is left out when something inside it is absent.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from planarena.generate.spelling import Style, spell
+from planarena.generate.surfaces import surface
+
+__all__ = ["Segment", "counted", "parse_template", "render_record"]
+
+_PART = re.compile(r"\[([^\[\]]*)\]|\{([^{}]*)\}|([^\[\]{}]+)")
+
+
+class Segment(NamedTuple):
+    """A part of a template.
+
+    Attributes:
+        kind: `text`, `argument`, `result`, `rows` or `optional`.
+        text: The words, the argument's name or the pointer.
+        inner: The parts of an optional one.
+        noun: Singular and plural of what is counted; empty for a value alone.
+    """
+
+    kind: str
+    text: str
+    inner: tuple[Segment, ...] = ()
+    noun: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=16384)
+def parse_template(template: str) -> tuple[Segment, ...]:
+    """Split a template into segments.
+
+    Raises:
+        ValueError: Brackets or braces that do not match.
+    """
+    found, place = [], 0
+    for part in _PART.finditer(template):
+        if part.start() != place:
+            raise ValueError(f"cannot read the template {template!r} at character {place}")
+        place = part.end()
+        optional, name, text = part.groups()
+        if optional is not None:
+            found.append(Segment("optional", "", parse_template(optional)))
+        elif name is not None:
+            found.append(_placeholder(name))
+        else:
+            found.append(Segment("text", text))
+    if place != len(template):
+        raise ValueError(f"cannot read the template {template!r} at character {place}")
+    return tuple(found)
+
+
+def _placeholder(name: str) -> Segment:
+    head, *noun = name.split("|")
+    if head[:1] not in {"", "/"}:
+        return Segment("argument", head, (), tuple(noun))
+    if head.endswith("*"):
+        return Segment("rows", head[:-1])
+    return Segment("result", head, (), tuple(noun))
+
+
+def counted(value: Any, text: str, noun: tuple[str, ...], style: Style) -> str:
+    """Write a number with the noun that agrees with it."""
+    if len(noun) != 2 or isinstance(value, bool) or not isinstance(value, int | float):
+        return text
+    one, many = (spell(word, style) for word in noun)
+    if value == 0:
+        return f"no {many}"
+    return f"{text} {one if value == 1 else many}"
+
+
+def render_record(template: str, record: Any, schema: Any, style: Style) -> str | None:
+    """Write a record by a template over its fields; None where it lacks one."""
+    if not isinstance(record, dict):
+        return None
+    properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
+    return _render_fields(parse_template(template), record, properties, style)
+
+
+def _render_fields(
+    segments: tuple[Segment, ...], record: dict[str, Any], properties: dict[str, Any], style: Style
+) -> str | None:
+    out = []
+    for kind, text, inner, noun in segments:
+        if kind == "text":
+            out.append(spell(text, style))
+        elif kind == "optional":
+            out.append(_render_fields(inner, record, properties, style) or "")
+        else:
+            value = record.get(text)
+            if value is None or value == [] or value == "":
+                return None
+            said = surface(value, properties.get(text, {}), style.manner, None, style.year)
+            out.append(counted(value, said, noun, style))
+    return "".join(out)

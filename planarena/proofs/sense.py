@@ -1,0 +1,187 @@
+"""Sense: tasks that can be executed and that nobody would ask for.
+
+What two writes on one record mean to one another an environment's words say (`undoes`, `ends`); the rest is seen
+from what was executed: writes that change nothing, look-ups that show what a former one showed, dates on the wrong
+side of now, one call whose values belong to different records of one list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planarena.environments.state import Footprint
+from planarena.environments.wording import ToolWording
+from planarena.environments.world import Operation
+from planarena.records.canonical import canonical_bytes
+from planarena.tasks.atoms import Call
+
+__all__ = ["Done", "Sense", "SenseFault"]
+
+
+class SenseFault(NamedTuple):
+    """Why nobody would ask for it: a stable word, and the evidence."""
+
+    reason: str
+    detail: str
+
+
+class Done(NamedTuple):
+    """One executed step as the checks see it.
+
+    Attributes:
+        call: Its literals and bindings.
+        arguments: All arguments.
+        result: What it gave.
+        footprint: What it read and wrote.
+    """
+
+    call: Call
+    arguments: Mapping[str, Any]
+    result: Any
+    footprint: Footprint
+
+
+class Sense:
+    """Judges the tasks of a scenario.
+
+    Args:
+        operations: The tools by wire name.
+        wording: Their words.
+        now: The moment of the scenario, as `2026-08-17T09:00`; empty where there is no clock.
+    """
+
+    def __init__(
+        self, operations: Mapping[str, Operation], wording: Mapping[str, ToolWording], now: str
+    ) -> None:
+        self._wording, self._now = wording, now
+        self._reads = {name: one.tool.effects == "read" for name, one in operations.items()}
+        self._hidden = {
+            name: frozenset(arg for arg, schema in one.tool.parameters.items() if schema.get("x-hidden"))
+            for name, one in operations.items()
+        }
+        self._dates = {name: self._sides(name, one) for name, one in operations.items()}
+        self._semantic = {
+            name: {arg: schema.get("x-semantic", arg) for arg, schema in one.tool.parameters.items()}
+            for name, one in operations.items()
+        }
+
+    def _sides(self, name: str, operation: Operation) -> dict[str, str]:
+        told = self._wording[name].dates if name in self._wording else {}
+        usual = "any" if self._reads[name] else "future"
+        return {
+            argument: side
+            for argument, schema in operation.tool.parameters.items()
+            if schema.get("x-surface") in {"date", "datetime"}
+            and (side := told.get(argument, usual)) != "any"
+        }
+
+    def fault(self, steps: Sequence[Done], joined: int = 0) -> SenseFault | None:
+        """Return why a task makes no sense, or None.
+
+        Args:
+            steps: In an order in which they ran.
+            joined: The first so many were judged together before, and so were the others.
+        """
+        for place in range(joined, len(steps)):
+            step = steps[place]
+            if (found := self._alone(place, step, steps)) is not None:
+                return found
+            for earlier in range(joined or place):
+                if (found := self._together(steps[earlier], step)) is not None:
+                    return found
+        return None
+
+    # -- one step ------------------------------------------------------------------------------
+
+    def _alone(self, place: int, step: Done, steps: Sequence[Done]) -> SenseFault | None:
+        tool = step.call.tool
+        if self._now:
+            for argument, side in self._dates[tool].items():
+                value = step.arguments.get(argument)
+                if isinstance(value, str) and value and _side(value, self._now) not in {side, "today"}:
+                    return SenseFault(
+                        "wrong_side_of_now", f"{tool}: {argument} = {value!r}, now is {self._now}"
+                    )
+        if len(step.call.bound) > 1 and (mixed := self._mixed(place, steps)):
+            return SenseFault("mixed_records", f"{tool}: {mixed}")
+        return None
+
+    def _mixed(self, place: int, steps: Sequence[Done]) -> str:
+        """Name two arguments that come from different records of one list, though they are no pair of equals."""
+        call = steps[place].call
+        seen: dict[tuple[int, tuple[str | int, ...]], tuple[int, str]] = {}
+        for binding in call.bound:
+            for source, rows, index in _origins(steps, binding.source, binding.path):
+                other, argument = seen.setdefault((source, rows), (index, binding.argument))
+                kinds = self._semantic[call.tool]
+                if other != index and kinds.get(argument) != kinds.get(binding.argument):
+                    return f"{argument} and {binding.argument} belong to different records of {call.tool}"
+        return ""
+
+    # -- two steps -----------------------------------------------------------------------------
+
+    def _together(self, first: Done, second: Done) -> SenseFault | None:
+        one, two = first.call.tool, second.call.tool
+        if self._reads[one] and self._reads[two]:
+            if one == two and _shows_no_more(first.result, second.result):
+                return SenseFault("repeated_look_up", f"{one} shows twice what it shows once")
+            return None
+        words = self._wording.get(two)
+        if words is not None and one in words.undoes and _overlap(first.footprint, second.footprint):
+            return SenseFault("undone_or_repeated", f"{two} after {one} on the same record")
+        return self._ended(first, second, later=True) or self._ended(second, first, later=False)
+
+    def _ended(self, ending: Done, other: Done, *, later: bool) -> SenseFault | None:
+        words = self._wording.get(ending.call.tool)
+        if words is None or not words.ends or (not later and self._reads[other.call.tool]):
+            return None
+        gone = {ending.arguments.get(argument) for argument in words.ends} - {None, ""}
+        used = {
+            other.arguments[argument]
+            for argument in other.arguments
+            if isinstance(other.arguments[argument], str)
+        }
+        if gone & used:
+            return SenseFault("used_after_end", f"{other.call.tool} beside {ending.call.tool}")
+        return None
+
+
+def _side(value: str, now: str) -> str:
+    """Return `past`, `today` or `future` for a date or a moment."""
+    if value[:10] != now[:10]:
+        return "past" if value[:10] < now[:10] else "future"
+    return "past" if len(value) >= 16 and value[:16] < now[:16] else "today"
+
+
+def _origins(
+    steps: Sequence[Done], source: int, path: tuple[str | int, ...]
+) -> Iterator[tuple[int, tuple[str | int, ...], int]]:
+    """Yield the records of lists that a value comes from, its producers' own references included."""
+    for place, word in enumerate(path):
+        if isinstance(word, int):
+            yield source, path[:place], word
+    for binding in steps[source].call.bound:
+        yield from _origins(steps, binding.source, binding.path)
+
+
+def _overlap(first: Footprint, second: Footprint) -> bool:
+    return not first.writes.isdisjoint(second.writes)
+
+
+def _shows_no_more(first: Any, second: Any) -> bool:
+    """Say whether one of two results of a tool holds no record that the other lacks."""
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return bool(first == second)
+    lists = [
+        key
+        for key, value in first.items()
+        if isinstance(value, list) and isinstance(second.get(key), list) and value and second[key]
+    ]
+    if not lists:
+        return bool(first == second)
+    for key in lists:
+        one, two = ({canonical_bytes(row) for row in result[key]} for result in (first, second))
+        if not (one <= two or two <= one):
+            return False
+    return True

@@ -23,26 +23,13 @@ _FOUND = (
     "Here is what I found. ", "I had a look. ", "Let me see. ", "Here you go. ", "I checked. ", "Sure. ", "Of course. ",
     "Here's the answer. ", "I looked that up. ", "Right. ",
 )  # fmt: skip
-_NEXT = (
-    "Also, ",
-    "In addition, ",
-    "And ",
-    "Besides, ",
-    "On top of that, ",
-    "As for the rest, ",
-    "Apart from that, ",
-)
+_NEXT = ("Also, ", "In addition, ", "And ", "Besides, ", "On top of that, ", "As for the rest, ", "Apart from that, ")
 _LISTS = (
     "In order: {0}.", "The first ones are {0}.", "The list reads {0}.", "From the top: {0}.", "These are {0}.",
     "In full: {0}.", "In sequence they are {0}.",
 )  # fmt: skip
 _NAMES = ("That one is {0}.", "I mean {0}.", "It is {0}.")
-_MORE = (
-    " Anything else?",
-    " Let me know if you need more.",
-    " Tell me if anything should change.",
-    " Shall I do anything else?",
-)
+_MORE = (" Anything else?", " Let me know if you need more.", " Tell me if anything should change.", " Shall I do anything else?")
 
 
 def write_response(
@@ -80,11 +67,7 @@ def write_response(
         place = rng.randrange(1, len(sentences))
         head = spell(pick(_NEXT, rng), style)
         sentences[place] = head + _uncapital(sentences[place], steps[reported[place]])
-    return (
-        _lead(steps, reported, rng, style)
-        + " ".join(sentences)
-        + (pick(_MORE, rng) if rng.random() < 0.06 else "")
-    )
+    return _lead(steps, reported, rng, style) + " ".join(sentences) + (pick(_MORE, rng) if rng.random() < 0.06 else "")
 
 
 def _lead(steps: Sequence[StepWords], reported: Sequence[int], rng: Random, style: Style) -> str:
@@ -97,25 +80,7 @@ def _lead(steps: Sequence[StepWords], reported: Sequence[int], rng: Random, styl
 def _uncapital(sentence: str, step: StepWords) -> str:
     """Take the capital off a sentence that begins with a word of ours, not with a name."""
     first = sentence.split(" ", 1)[0].lower()
-    ours = {
-        "the",
-        "a",
-        "an",
-        "your",
-        "you",
-        "there",
-        "there's",
-        "it",
-        "no",
-        "of",
-        "on",
-        "by",
-        "with",
-        "in",
-        "that",
-        "from",
-        "at",
-    }
+    ours = {"the", "a", "an", "your", "you", "there", "there's", "it", "no", "of", "on", "by", "with", "in", "that", "from", "at"}
     return sentence[:1].lower() + sentence[1:] if first in ours else sentence
 
 

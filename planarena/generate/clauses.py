@@ -171,10 +171,8 @@ class StepWords(NamedTuple):
             return again if fresh and again else memory.names[source, pointer]
         if voice.near == source:
             phrases = reference.short
-        elif (
-            memory is not None
-            and memory.is_fresh(source, pointer)
-            and (again := _again(reference.again, noun, voice))
+        elif memory is not None and memory.is_fresh(source, pointer) and (
+            again := _again(reference.again, noun, voice)
         ):
             return again
         else:

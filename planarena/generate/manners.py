@@ -136,14 +136,7 @@ STYLES: dict[str, Style] = {
     ),
 }  # fmt: skip
 
-JOIN_THEN = (
-    ", then ",
-    " and then ",
-    ", and after that ",
-    " and afterwards ",
-    " and next ",
-    ", and once you have that, ",
-)
+JOIN_THEN = (", then ", " and then ", ", and after that ", " and afterwards ", " and next ", ", and once you have that, ")
 JOIN_AND = (" and ", ", and also ", " and ", ", and ", " as well as ")[:4]
 
 GREETINGS = (

@@ -57,9 +57,7 @@ def name_of(step: StepWords, pointer: str, style: Style) -> Name | None:
         text = surface(value, schema, style.manner, step.wording.values.get(str(path[-1])), style.year)
         return Name(text, (text,))
     record, reference = _record_at(step, path[:-1]), step.wording.refer.get(pointer)
-    template = (reference.name if reference is not None else "") or (
-        record.name if record is not None else ""
-    )
+    template = (reference.name if reference is not None else "") or (record.name if record is not None else "")
     if not template:
         return None
     of = resolve(step.result, path[:-1])
@@ -114,9 +112,7 @@ class Memory:
         self._mentioned.clear()
         self._latest.clear()
 
-    def hear(
-        self, answer: str, steps: Sequence[StepWords], used: Sequence[tuple[int, str]], style: Style
-    ) -> None:
+    def hear(self, answer: str, steps: Sequence[StepWords], used: Sequence[tuple[int, str]], style: Style) -> None:
         """Take in an answer: which of the values that are used later it names."""
         for source, pointer in used:
             name = name_of(steps[source], pointer, style)

@@ -60,12 +60,7 @@ def _numbers(numbers: Sequence[int]) -> str:
     return f"{head} {words[0] if len(words) == 1 else ', '.join(words[:-1]) + ' and ' + words[-1]}"
 
 
-_FIRST = (
-    "I start: {0}.",
-    "First of all, I {0}.",
-    "To begin with, I {0}.",
-    "The first thing to do is to {0}.",
-)
+_FIRST = ("I start: {0}.", "First of all, I {0}.", "To begin with, I {0}.", "The first thing to do is to {0}.")
 _STEP_LEADS = (
     "Now I {0}.", "Next: {0}.", "I {0} now.", "The next thing to do is to {0}.", "Next, I {0}.", "That lets me {0}.",
     "What is left is to {0}.", "It is time to {0}.",

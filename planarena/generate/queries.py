@@ -25,15 +25,7 @@ __all__ = ["REGISTERS", "Query", "Telling", "write_query"]
 # How often a conversation is begun again when it repeats itself or says one phrase for two things.
 _MOST_TRIES = 8
 # Share of the requests that are whole sentences, where the words have some [ours].
-_WHOLE = {
-    "plain": 0.45,
-    "terse": 0.25,
-    "chatty": 0.45,
-    "indirect": 0.4,
-    "formal": 0.3,
-    "hurried": 0.4,
-    "casual": 0.4,
-}
+_WHOLE = {"plain": 0.45, "terse": 0.25, "chatty": 0.45, "indirect": 0.4, "formal": 0.3, "hurried": 0.4, "casual": 0.4}
 
 
 class Telling(NamedTuple):
@@ -94,9 +86,7 @@ def write_query(steps: list[StepWords], telling: Telling, rng: Random) -> Query:
             fault = QueryFaultError("repeated_phrase", f"{phrase!r} in {' '.join(query.turns)}")
         else:
             return query
-        style = style._replace(
-            manner=style.manner if style.manner >= 3 else style.manner + 3 if style.manner < 2 else 2
-        )
+        style = style._replace(manner=style.manner if style.manner >= 3 else style.manner + 3 if style.manner < 2 else 2)
     raise fault
 
 
@@ -148,9 +138,7 @@ class _Conversation:
         """Order what a message asks for: what needs what, and one thing after the other."""
         left, order = list(asked), list[int]()
         while left:
-            ready = [
-                step for step in left if not any(self.telling.before[step] >> other & 1 for other in left)
-            ]
+            ready = [step for step in left if not any(self.telling.before[step] >> other & 1 for other in left)]
             same = [step for step in ready if order and self._about(step) & self._about(order[-1])]
             follows = [step for step in ready if order and self.telling.before[step] >> order[-1] & 1]
             step = pick(follows or same or ready, self.rng)
@@ -187,9 +175,7 @@ class _Conversation:
         return Piece(relation, clause.text, whole)
 
 
-def before_of(
-    count: int, bound: Sequence[Mapping[str, tuple[int, str]]], edges: Sequence[tuple[int, int, str]]
-) -> list[int]:
+def before_of(count: int, bound: Sequence[Mapping[str, tuple[int, str]]], edges: Sequence[tuple[int, int, str]]) -> list[int]:
     """Return by step what must come before it, as bit masks, closed under "before"."""
     before = [0] * count
     for step in range(count):

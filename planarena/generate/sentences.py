@@ -70,7 +70,9 @@ def join_message(pieces: Sequence[Piece], register: str, turn: int, style: Style
 class _Sentences:
     """Sentences of one to three clauses, joined by what relates them."""
 
-    def __init__(self, pieces: Sequence[Piece], manner: Manner, turn: int, style: Style, rng: Random) -> None:
+    def __init__(
+        self, pieces: Sequence[Piece], manner: Manner, turn: int, style: Style, rng: Random
+    ) -> None:
         self.pieces, self.manner, self.turn, self.style, self.rng = pieces, manner, turn, style, rng
         self.used: set[str] = set()
 
@@ -85,9 +87,7 @@ class _Sentences:
                 continue
             opening, stop = self._opening(place)
             # "Good. Ask the practice": after a full stop a sentence begins.
-            words = opening + (
-                capital(piece.text) if opening.rstrip()[-1:] in {".", "!", "?"} else piece.text
-            )
+            words = opening + (capital(piece.text) if opening.rstrip()[-1:] in {".", "!", "?"} else piece.text)
             size = 1
             most = 1 + (self.rng.random() < 0.6) + (self.rng.random() < 0.2)
             while size < most and place + size < len(self.pieces):
@@ -104,11 +104,7 @@ class _Sentences:
         """A sentence of its own; what it follows on stands before it."""
         text = capital(self.pieces[place].text)
         if place == 0 and self.turn > 0 and self.rng.random() < 0.5:
-            return (
-                spell(pick(("Thanks.", "Okay.", "Good.", "I see.", "Great.", "Right."), self.rng), self.style)
-                + " "
-                + text
-            )
+            return spell(pick(("Thanks.", "Okay.", "Good.", "I see.", "Great.", "Right."), self.rng), self.style) + " " + text
         return text
 
     def _join(self, relation: str, opening: str) -> str:
@@ -133,25 +129,16 @@ class _Sentences:
         opening = pick(fresh, self.rng)
         self.used.add(opening)
         tail = opening.lower()
-        asks = (
-            "could you ",
-            "would you ",
-            "could you also ",
-            "would you now ",
-            "could you now ",
-            "be able to ",
-        )
+        asks = ("could you ", "would you ", "could you also ", "would you now ", "could you now ", "be able to ")
         return spell(opening, self.style), "?" if tail.endswith(asks) and "if" not in tail else "."
 
 
 def _greeted(sentence: str, first: Piece, style: Style, rng: Random) -> str:
     greeting = spell(pick(GREETINGS, rng), style)
     if greeting.rstrip()[-1] in "!.?:" or first.whole or sentence.startswith(("I ", "I'")):
-        return (
-            greeting.rstrip(" ,:") + ("" if greeting.rstrip()[-1] in "!.?" else ".") + " " + sentence
-            if (greeting.rstrip()[-1] in "!.?" or first.whole)
-            else greeting + sentence
-        )
+        return greeting.rstrip(" ,:") + ("" if greeting.rstrip()[-1] in "!.?" else ".") + " " + sentence if (
+            greeting.rstrip()[-1] in "!.?" or first.whole
+        ) else greeting + sentence
     return greeting + sentence[:1].lower() + sentence[1:]
 
 
@@ -160,11 +147,7 @@ def _loose(sentences: list[str], pieces: Sequence[Piece]) -> str:
     out = []
     for sentence in sentences:
         starts_with_value = any(piece.whole and capital(piece.text) == sentence for piece in pieces)
-        text = (
-            sentence
-            if starts_with_value or sentence[:2] in {"I ", "I'"}
-            else sentence[:1].lower() + sentence[1:]
-        )
+        text = sentence if starts_with_value or sentence[:2] in {"I ", "I'"} else sentence[:1].lower() + sentence[1:]
         out.append(text if text[-1] in ".?!" else text + ".")
     joined = " ".join(out)
     return joined[:-1] if joined.endswith(".") else joined

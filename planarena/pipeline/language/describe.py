@@ -19,6 +19,7 @@ from planarena.generate.no_call import write_no_calls
 from planarena.generate.offline import write_plan, write_step_plans
 from planarena.generate.queries import Query, Telling, before_of, write_query
 from planarena.pipeline.execute.decontamination import strike_queries
+from planarena.pipeline.execute.scenarios import rng_for
 from planarena.pipeline.language.contrast import ScenarioContrast, as_attempt
 from planarena.pipeline.products import (
     Candidate,

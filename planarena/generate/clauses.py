@@ -141,8 +141,7 @@ class StepWords(NamedTuple):
         value = resolve(self.result, path)
         if not _is_json(value):
             raise LookupError(f"the result of {self.operation.tool.wire_name} has nothing at {pointer}")
-        words = self.wording.values.get(str(path[-1])) if path else None
-        return counted(value, surface(value, schema, style.manner, words, style.year), noun, style)
+        return counted(value, surface(value, schema, style.manner, None, style.year), noun, style)
 
     def _argument(self, name: str, voice: Voice, said: list[Said]) -> str:
         schema = self.operation.tool.parameters.get(name, {})
@@ -165,13 +164,13 @@ class StepWords(NamedTuple):
         reference = producer.wording.refer[pointer]
         noun = noun_of(producer, pointer)
         if memory is not None and (source, pointer) in memory.names:
-            fresh = memory.is_fresh(source, pointer)
+            fresh = memory.is_fresh(source, pointer, noun)
             memory.mention(source, pointer, noun)
             again = _again(reference.again, noun, voice)
             return again if fresh and again else memory.names[source, pointer]
         if voice.near == source:
             phrases = reference.short
-        elif memory is not None and memory.is_fresh(source, pointer) and (
+        elif memory is not None and memory.is_fresh(source, pointer, noun) and (
             again := _again(reference.again, noun, voice)
         ):
             return again
@@ -181,7 +180,7 @@ class StepWords(NamedTuple):
         if memory is not None:
             memory.mention(source, pointer, noun)
             if phrases is not reference.short:
-                memory.describe(text, resolve(producer.result, parse_pointer(pointer)))
+                memory.describe(text, source, pointer, resolve(producer.result, parse_pointer(pointer)))
         return text
 
 

@@ -51,18 +51,17 @@ def name_of(step: StepWords, pointer: str, style: Style) -> Name | None:
     path = parse_pointer(pointer)
     schema = schema_at(step.operation.tool.output_schema, path) or {}
     value = resolve(step.result, path)
-    if not schema.get("x-hidden"):
+    record, reference = _record_at(step, path[:-1]), step.wording.refer.get(pointer)
+    template = reference.name if reference is not None else ""
+    if not template and not schema.get("x-hidden"):
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             return None
-        text = surface(value, schema, style.manner, step.wording.values.get(str(path[-1])), style.year)
+        text = surface(value, schema, style.manner, None, style.year)
         return Name(text, (text,))
-    record, reference = _record_at(step, path[:-1]), step.wording.refer.get(pointer)
-    template = (reference.name if reference is not None else "") or (record.name if record is not None else "")
-    if not template:
-        return None
+    template = template or (record.name if record is not None else "")
     of = resolve(step.result, path[:-1])
     fields = schema_at(step.operation.tool.output_schema, path[:-1])
-    written = render_record(template, of, fields, style)
+    written = render_record(template, of, fields, style) if template else None
     if written is None:
         return None
     told = (render_record(f"{{{field}}}", of, fields, style) for field in sorted(names_in(template)))
@@ -91,26 +90,38 @@ def holds(text: str, phrase: str) -> bool:
     return False
 
 
+_Place = tuple[int, Path]
+
+
+def _place(source: int, pointer: str, noun: str) -> _Place:
+    """Return what tells a value from others: its record where it stands for that, as an id or a name does."""
+    path = parse_pointer(pointer)
+    return source, path[:-1] if noun else path
+
+
 class Memory:
     """What was said up to now in one conversation; `begin` starts the next message.
 
     Attributes:
         names: (step, pointer) -> what it is called, of everything that an answer told.
-        phrases: Every full description used -> the value that it meant.
+        phrases: Every full description used -> (the record, the value) that it meant.
         clash: A description that was used for two values, if there is one.
     """
 
     def __init__(self) -> None:
         self.names: dict[tuple[int, str], str] = {}
-        self.phrases: dict[str, Any] = {}
+        self.phrases: dict[str, tuple[tuple[int, Path], Any]] = {}
         self.clash = ""
-        self._mentioned: set[tuple[int, str]] = set()
-        self._latest: dict[str, tuple[int, str]] = {}
+        self._mentioned: dict[str, list[_Place]] = {}  # by noun, what this message spoke of, the latest last
 
-    def begin(self) -> None:
-        """Start a message: "that card" must not reach back into an earlier one."""
-        self._mentioned.clear()
-        self._latest.clear()
+    def begin(self, reach: bool) -> None:
+        """Start a message.
+
+        Args:
+            reach: Whether "that card" may reach back into the message before: it does where that spoke of one card.
+        """
+        kept = {noun: found for noun, found in self._mentioned.items() if reach and noun and len(set(found)) == 1}
+        self._mentioned = kept
 
     def hear(self, answer: str, steps: Sequence[StepWords], used: Sequence[tuple[int, str]], style: Style) -> None:
         """Take in an answer: which of the values that are used later it names."""
@@ -119,17 +130,18 @@ class Memory:
             if name is not None and is_told(name, answer):
                 self.names[source, pointer] = name.text
 
-    def is_fresh(self, source: int, pointer: str) -> bool:
+    def is_fresh(self, source: int, pointer: str, noun: str) -> bool:
         """Say whether "that NOUN" would mean this value: mentioned, and no other of its kind since."""
-        place = source, pointer
-        return place in self._mentioned and place in self._latest.values()
+        found = self._mentioned.get(noun or f"{source}{pointer}")
+        return found is not None and found[-1] == _place(source, pointer, noun)
 
     def mention(self, source: int, pointer: str, noun: str) -> None:
         """Note that a value was spoken of."""
-        self._mentioned.add((source, pointer))
-        self._latest[noun or f"{source}{pointer}"] = source, pointer
+        self._mentioned.setdefault(noun or f"{source}{pointer}", []).append(_place(source, pointer, noun))
 
-    def describe(self, phrase: str, value: Any) -> None:
-        """Note a description; the same one for another value is a clash."""
-        if self.phrases.setdefault(phrase, value) != value:
+    def describe(self, phrase: str, source: int, pointer: str, value: Any) -> None:
+        """Note a description; the same one for a value of another record is a clash."""
+        record = source, parse_pointer(pointer)[:-1]
+        known, meant = self.phrases.setdefault(phrase, (record, value))
+        if known != record and meant != value:
             self.clash = phrase

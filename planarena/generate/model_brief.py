@@ -21,8 +21,11 @@ _MANNER_OF = {
     "terse": "as few words as possible",
     "chatty": "chatty, with a word of small talk",
     "indirect": "indirect: wondering, hoping",
-    "detail": "with one remark that has nothing to do with it",
-    "noted": "plain; one value was told before and is only referred to",
+    "formal": "formal and polite, as in a letter",
+    "hurried": "in a hurry: short, with a word about the rush",
+    "casual": "like a quick chat message: lower case, loose punctuation",
+    "aside": "with one remark that has nothing to do with it, before or after",
+    "listed": "as a short list of things to do",
 }
 
 
@@ -150,9 +153,11 @@ class TaskBrief(NamedTuple):
     def _asked(self, step: StepWords) -> dict[str, Any]:
         """Describe a step without its tool's name, the values that no user could know, and its result."""
         text = step.clause(step.wording.plan[0], Voice(self.steps, 0)).text
+        message = self.turn_of[step.number]
         return {
             "step": step.number + 1,
-            "message": self.turn_of[step.number] + 1,
+            "message": message + 1,
+            "asked_for": step.number in self.reported[message],
             "does": text,
             "tool_description": step.operation.tool.description,
             "values": [

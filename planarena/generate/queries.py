@@ -111,13 +111,17 @@ class _Conversation:
         self.used: Counter[str] = Counter()
 
     def write(self) -> Query:
-        turns, answers = [], []
+        turns: list[str] = []
+        answers: list[str] = []
+        reach = False
         for turn in range(self.telling.turn_of[-1] + 1):
             asked = self._order([step for step in self.telling.asked if self.telling.turn_of[step] == turn])
-            self.memory.begin()
+            self.memory.begin(reach)
             turns.append(join_message(self._pieces(asked), self.register, turn, self.style, self.rng))
             later = self._used_after(turn)
             needed = [(source, pointer) for source, pointer in later if self.telling.turn_of[source] == turn]
+            # An answer that lists others makes "that card" mean nothing.
+            reach = not needed
             answers.append(write_response(self.steps, asked, self.rng, self.style, needed))
             self.memory.hear(answers[-1], self.steps, later, self.style)
         return Query(tuple(turns), tuple(answers), tuple(self.said), self.register, self.style)

@@ -37,7 +37,7 @@ _SHORT = (
     (r"\b([Tt])hat is\b(?= (done|all|sorted|set|settled|in))", r"\1hat's"),
     (r"\b([Tt])here is\b", r"\1here's"),
     (r"\b([Yy])ou have\b(?= (no|not|been|one|the|a|still)\b)", r"\1ou've"),
-    (r"\bI have\b(?= (put|set|sent|added|moved|booked|left|not|made|got)\b)", "I've"),
+    (r"\bI have\b(?= (put|set|sent|added|moved|booked|not|made|got)\b)", "I've"),
     (r"\b(is|are|was|does|do|did|has|have|could|would) not\b", r"\1n't"),
     (r"\b([Cc])annot\b", r"\1an't"),
     (r"\b([Ww])ill not\b", r"\1on't"),

@@ -97,7 +97,10 @@ def _look_up(
         return one.outcome.result
     arguments = dict(one.arguments)
     for argument, source, path in program[step].bound:
-        arguments[argument] = resolve(_look_up(backend, program, taken, is_read, source), path)
+        value = resolve(_look_up(backend, program, taken, is_read, source), path)
+        if not isinstance(value, str | int | float):
+            return None  # what it took its value from shows none any more
+        arguments[argument] = value
     mark = backend.mark()
     outcome = backend.call(one.tool, arguments)
     backend.rollback(mark)

@@ -24,7 +24,10 @@ FOLDERS = {path.parent.name: path.parent for path in Path(domains.__file__).pare
 NAMES = sorted(set(FOLDERS) - {STUDY})
 SEEDS = range(20)
 WALK_STEPS = 300
-PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+# `{name}`, or `{name|one|many}`: what is named is the same.
+PLACEHOLDER = re.compile(r"\{([^{}|]*)(?:\|[^{}|]+\|[^{}|]+)?\}")
+KEYS = {"ask", "plan", "outputs", "report", "refer", "values", "missing"}
+SENSE_KEYS = {"aims", "records", "undoes", "ends", "dates"}
 SEGMENT = re.compile(r"\[([^\[\]]*)\]")
 per_domain = pytest.mark.parametrize("domain", NAMES)
 
@@ -289,7 +292,7 @@ def test_wording_keeps_the_rules(domain: str) -> None:
         parameters, required = operation.tool.parameters, set(operation.tool.required)
         output = operation.tool.output_schema or {}
         words = wording[name]
-        unknown = set(words) - {"ask", "plan", "outputs", "report", "refer", "values", "missing"}
+        unknown = set(words) - KEYS - SENSE_KEYS
         found += [f"{name}: unknown key {key}" for key in unknown]
         for kind, least in (("ask", 4), ("plan", 3), ("report", 3)):
             if len(set(words[kind])) < least:
@@ -324,7 +327,7 @@ def test_wording_keeps_the_rules(domain: str) -> None:
             problems += [
                 f"does not use {pointer}"
                 for pointer in outputs
-                if f"{{{pointer}}}" not in SEGMENT.sub("", text)
+                if pointer not in PLACEHOLDER.findall(SEGMENT.sub("", text))
             ]
             if not re.match(r'[a-z{"]', text) or text.endswith("."):
                 problems.append("lower-case start, no full stop")
@@ -333,7 +336,7 @@ def test_wording_keeps_the_rules(domain: str) -> None:
             place = schema_at(output, pointer)
             if place is None or "x-semantic" not in place:
                 found.append(f"{name} refer {pointer}: no place with a semantic type")
-            if set(forms) != {"short", "full"} or not forms["short"] or not forms["full"]:
+            if set(forms) - {"again", "noun", "name"} != {"short", "full"} or not forms["short"] or not forms["full"]:
                 found.append(f"{name} refer {pointer}: short and full")
             for text in [*forms["short"], *forms["full"]]:
                 found += [
@@ -357,6 +360,52 @@ def test_wording_keeps_the_rules(domain: str) -> None:
         # A result's enumeration is worded like an argument of the same name.
         reported = {pointer.rsplit("/", 1)[-1] for pointer in outputs}
         found += [f"{name} values: unknown {word}" for word in set(values) - set(parameters) - reported]
+    assert found == [], "\n".join(["", *found])
+
+
+@per_domain
+def test_records_and_sense_name_what_there_is(domain: str) -> None:
+    """Records stand in the result and have the fields that their words name; sense names tools and arguments."""
+    tools, wording = tools_of(domain), wording_of(domain)
+    found: list[str] = []
+    for name, operation in tools.items():
+        output, words = operation.tool.output_schema or {}, wording[name]
+        for pointer, record in (words.get("records") or {}).items():
+            place = schema_at(output, pointer)
+            fields = (place or {}).get("items", place or {}).get("properties", {})
+            named = {
+                *PLACEHOLDER.findall(record["name"]),
+                *PLACEHOLDER.findall(record.get("line", "")),
+                *record.get("order", ()),
+            }
+            found += [f"{name} records {pointer!r}: no field {field}" for field in sorted(named - set(fields))]
+            hidden = [field for field in PLACEHOLDER.findall(record["name"]) if fields.get(field, {}).get("x-hidden")]
+            found += [f"{name} records {pointer!r}: {field} is hidden" for field in hidden]
+            among = record.get("among")
+            if among and (schema_at(output, among) or {}).get("type") != "array":
+                found.append(f"{name} records {pointer!r}: {among} is no list")
+            if among and not record.get("order"):
+                found.append(f"{name} records {pointer!r}: best of {among} by what?")
+        for pointer, forms in (words.get("refer") or {}).items():
+            parent = pointer.rpartition("/")[0]
+            fields = (schema_at(output, parent) or {}).get("properties", {})
+            named = set(PLACEHOLDER.findall(forms.get("name", "")))
+            found += [f"{name} refer {pointer}: no field {field}" for field in sorted(named - set(fields))]
+        found += [f"{name} undoes: no tool {other}" for other in set(words.get("undoes") or ()) - set(tools)]
+        for key in ("ends", "dates"):
+            unknown = set(words.get(key) or ()) - set(operation.tool.parameters)
+            found += [f"{name} {key}: no argument {argument}" for argument in unknown]
+        if words.get("undoes") and operation.tool.effects == "read":
+            found.append(f"{name}: a look-up undoes nothing")
+        for text in words.get("aims") or ():
+            problems = faults(text, operation.tool.parameters, set(operation.tool.required))
+            outside = set(PLACEHOLDER.findall(SEGMENT.sub("", text)))
+            problems += [f"{{{one}}} is not stated" for one in set(operation.tool.required) - outside]
+            everywhere = set(PLACEHOLDER.findall(text))
+            problems += [f"optional {{{one}}} is missing" for one in set(operation.tool.parameters) - everywhere]
+            if not re.match(r'[A-Z"{]', text) or text[-1] not in ".?!":
+                problems.append("a whole sentence")
+            found += [f"{name} aims {text!r}: {problem}" for problem in problems]
     assert found == [], "\n".join(["", *found])
 
 

@@ -18,10 +18,10 @@ from planarena.pipeline.execute.scenarios import draw_scenario
 
 
 def arguments_named(template):
-    for kind, text, inner in template:
-        if kind == "argument":
-            yield text
-        yield from arguments_named(inner)
+    for part in template:
+        if part.kind == "argument":
+            yield part.text
+        yield from arguments_named(part.inner)
 
 
 @pytest.mark.parametrize("domain", sorted(DOMAINS))

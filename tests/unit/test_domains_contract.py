@@ -329,7 +329,7 @@ def test_wording_keeps_the_rules(domain: str) -> None:
                 for pointer in outputs
                 if pointer not in PLACEHOLDER.findall(SEGMENT.sub("", text))
             ]
-            if not re.match(r'[a-z{"]', text) or text.endswith("."):
+            if not re.match(r'[a-z{"]|I ', text) or text.endswith("."):
                 problems.append("lower-case start, no full stop")
             found += [f"{name} report {text!r}: {problem}" for problem in problems]
         for pointer, forms in (words.get("refer") or {}).items():

@@ -42,7 +42,7 @@ COMMANDS = {
     "eval": _Entry("planarena.cli.eval", "evaluate", "Score a model or its responses on the benchmarks."),
     "bench": _Entry("planarena.cli.bench", "app", "Train many algorithms from one start and compare them."),
     "report": _Entry("planarena.cli.report", "report", "Write the HTML report of a run, or compare several."),
-    "tools": _Entry("planarena.cli.tools", "app", "List, import, check, call or start tools."),
+    "tools": _Entry("planarena.cli.tools", "app", "List, import, check or call tools."),
     "env": _Entry("planarena.cli.env", "app", "Write, check, show and play environments."),
     "doctor": _Entry(
         "planarena.cli.doctor", "doctor", "Say what works on this machine and how to get the rest."

@@ -1,4 +1,4 @@
-"""`planarena tools`: list, import, check, call and start tools."""
+"""`planarena tools`: list, import, check and call tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["app"]
 
 Unsafe = Annotated[bool, typer.Option("--unsafe-no-sandbox", help="Run third-party code without a sandbox.")]
 
-app = typer.Typer(add_completion=False, help="List, import, check, call or start tools.")
+app = typer.Typer(add_completion=False, help="List, import, check or call tools.")
 
 
 @app.command("list")
@@ -138,7 +138,9 @@ def _check_source(source: str, unsafe: bool, as_json: bool) -> int:
             for operation in conversion.operations:
                 notes += [f"{operation.tool.wire_name}: {repair}" for repair in operation.tool.schema_repairs]
             left = left_out_of(families(conversion))
-            notes += [f"{file.name}: {count} operations are left out: {why}" for why, count in left.most_common()]
+            notes += [
+                f"{file.name}: {count} operations are left out: {why}" for why, count in left.most_common()
+            ]
     else:
         opened = open_source(source, SourceOptions(unsafe_no_sandbox=unsafe))
         usable = len(opened.tools)
@@ -289,25 +291,12 @@ def _world_with(source: str, tool: str, seed: int, unsafe: bool, model: str) -> 
     raise SourceError(f"has no usable tool {tool!r}", where=source, fix=fix)
 
 
-@app.command()
-def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The module's name, as garden_shed.")],
-    folder: Annotated[Path, typer.Option("--dir", help="Where to write it.")] = Path(),
-) -> None:
-    """Write a small stateful environment that works as it is, to be changed into your own."""
-    from planarena.cli._tool_scaffold import SCAFFOLD
+@app.command(hidden=True)
+def new(name: Annotated[str, typer.Argument(metavar="NAME")] = "NAME") -> None:
+    """Say where this command has gone."""
     from planarena.errors import UserError
 
-    if not name.isidentifier() or not name.islower():
-        raise UserError(
-            f"{name!r} is no module name", where="NAME", fix="use lower-case letters, digits and _"
-        )
-    file = folder / f"{name}.py"
-    if file.exists():
-        raise UserError("exists already", where=str(file), fix="give another name")
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(SCAFFOLD.replace("@TITLE@", name.replace("_", " ").capitalize()))
-    typer.echo(plain(f"wrote {file}; try: planarena tools list python:{file}"))
+    raise UserError("tools new has moved", where="planarena tools", fix=f"planarena env new {plain(name)}")
 
 
 _MOST_OUTPUT = 64 << 10

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planarena.cli._tool_scaffold import SCAFFOLD
 from planarena.config import BuildConfig, CompositionConfig
 from planarena.environments import sandbox
 from planarena.environments.sources import open_source
@@ -26,6 +25,9 @@ from planarena.pipeline.execute.scenario_run import execute_scenario
 from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.pipeline.products import Executed
 from planarena.tools.openapi import convert_openapi
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from python_scaffold import SCAFFOLD
 
 MEMORY = {
     "mcpServers": {

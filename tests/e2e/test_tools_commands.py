@@ -14,6 +14,9 @@ import pytest
 from planarena.cli import main
 from planarena.environments import sandbox
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from python_scaffold import SCAFFOLD
+
 needs_sandbox = pytest.mark.skipif(
     sandbox.missing() is not None, reason=f"no sandbox here: {sandbox.missing()}"
 )
@@ -204,15 +207,17 @@ def test_a_build_from_openapi_is_emulated_and_says_so_and_repeats(shop: Path, tm
 
 @pytest.mark.slow
 @needs_sandbox
-def test_new_writes_an_environment_from_which_trajectories_are_built(
+def test_trajectories_are_built_from_a_module_of_functions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tmp_path.chmod(0o755)
-    assert main(["tools", "new", "garden_shed", "--dir", str(tmp_path / "own")]) == 0
     file = tmp_path / "own" / "garden_shed.py"
+    file.parent.mkdir()
+    file.write_text(SCAFFOLD.replace("@TITLE@", "Garden shed"))
     for path in (file, file.parent, tmp_path.parent):
         path.chmod(0o755)
-    assert main(["tools", "new", "garden_shed", "--dir", str(tmp_path / "own")]) == 2
+    assert main(["tools", "new", "garden_shed"]) == 2
+    assert "planarena env new garden_shed" in capsys.readouterr().err
     assert main(["tools", "check", f"python:{file}"]) == 0
     capsys.readouterr()
     assert main(["tools", "call", f"python:{file}", "get_item", '{"item_id": "item-desk"}']) == 0

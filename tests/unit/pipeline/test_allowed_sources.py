@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import msgspec
 import pytest
 
 import planarena
-from planarena.cli._tool_scaffold import SCAFFOLD
 from planarena.config import AllowedConfig, BuildConfig, ExecutionConfig
 from planarena.environments import sources
 from planarena.errors import SourceError
 from planarena.pipeline.execute.scenarios import domains_of
 from planarena.pipeline.phases import allow_for, phase_keys
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from python_scaffold import SCAFFOLD
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The module that `planarena tools new` writes: a small stateful environment that works as it is."""
+"""A small stateful Python module as users write them; `@TITLE@` is replaced."""
 
 from __future__ import annotations
 

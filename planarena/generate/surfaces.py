@@ -79,15 +79,16 @@ def surface(value: Any, schema: dict[str, Any], manner: int = 0, words: dict[Any
         return _number_surface(value, kind, manner)
     if not isinstance(value, str):
         return str(value)
-    if kind == "date":
-        return _date(value, manner)
-    if kind == "time":
-        return _time(value, manner)
-    if kind == "datetime":
-        return _datetime(value, manner)
-    if kind == "word":
-        return value.replace("_", " ")
-    return value
+    try:
+        if kind == "date":
+            return _date(value, manner)
+        if kind == "time":
+            return _time(value, manner)
+        if kind == "datetime":
+            return _datetime(value, manner)
+    except ValueError:
+        return value  # written in another way: only in contrast
+    return value.replace("_", " ") if kind == "word" else value
 
 
 def _field(key: str, value: Any, schema: dict[str, Any], manner: int) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from planarena.proofs.dependence import Dependences, OrderEvidence, find_dependences, swap_changes
 from planarena.proofs.legality import Violation, prove_orders
 from planarena.proofs.minimality import find_superfluous, known_values, scalars_of, scalars_shown
-from planarena.proofs.outcomes import Choice, ChoiceOutcome, DecisionPoint, judge_choice, ready_steps
+from planarena.proofs.outcomes import (
+    Choice,
+    ChoiceOutcome,
+    DecisionPoint,
+    Judgement,
+    judge_choice,
+    ready_steps,
+)
 from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
 
 __all__ = [
@@ -13,6 +20,7 @@ __all__ = [
     "ChoiceOutcome",
     "DecisionPoint",
     "Dependences",
+    "Judgement",
     "OrderEvidence",
     "Violation",
     "find_dependences",

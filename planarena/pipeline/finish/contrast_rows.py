@@ -128,8 +128,15 @@ def _entry(rows: ScenarioRows, candidate: Candidate) -> dict[str, Any]:
         "mutation": candidate.mutation,
         "execution_id": rows.executed(candidate.attempt, proven=False) if candidate.attempt else "",
     }
+    if not candidate.tool:
+        entry["response"] = candidate.response
     if candidate.beside is not None:
-        entry["beside"] = {"tool": candidate.beside[0], "arguments": candidate.beside[1]}
+        second = rows.executed(candidate.second, proven=False) if candidate.second else ""
+        entry["beside"] = {
+            "tool": candidate.beside[0],
+            "arguments": candidate.beside[1],
+            "execution_id": second,
+        }
     if candidate.model:
         entry["model"] = candidate.model
     rows.counts[f"candidates:{candidate.outcome}"] += 1
@@ -194,15 +201,14 @@ def write_no_call(rows: ScenarioRows, number: int, item: NoCall) -> None:
     )
     rows.counts["no_call"] += 1
     rows.counts[f"no_call_category:{item.category}"] += 1
-    if item.tempting is not None:
-        answer = Candidate("", {}, "frontier", 1.0, "", None)
+    if item.choices:
         rows.rows["decision_points"].append(
             DecisionPointRow(
                 decision_point_id=content_id("decision_point", trajectory_id, 0),
                 trajectory_id=trajectory_id,
                 step=0,
                 prefix_hash=content_id("prefix", scenario.scenario_id, []),
-                candidates=canonical_json([_entry(rows, answer), _entry(rows, item.tempting)]),
+                candidates=canonical_json([_entry(rows, one) for one in item.choices]),
             )
         )
         rows.counts["decision_points"] += 1

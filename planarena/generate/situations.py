@@ -6,7 +6,8 @@ observation of the episode showed it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from planarena.episodes import Taken
@@ -51,6 +52,7 @@ class Scene(NamedTuple):
         similar: Similarity of two tools by wire names.
         ranked: By wire name, the other tools, the most similar first; filled as needed.
         shown: By tool and payload, the typed values of an observation; filled as needed.
+        names: The semantic types by which things are looked up or shown; texts of others are made up by the user.
     """
 
     tools: Mapping[str, Tool]
@@ -60,6 +62,7 @@ class Scene(NamedTuple):
     similar: Mapping[tuple[str, str], float]
     ranked: dict[str, list[Tool]]
     shown: dict[tuple[str, bytes], tuple[tuple[str, Any], ...]]
+    names: AbstractSet[str]
 
     @classmethod
     def of(
@@ -86,7 +89,8 @@ class Scene(NamedTuple):
             if not atom.needs:
                 closed.append((atom.tool, atom.arguments))
         similar = {(a, b): tool_similarity(tools[a], tools[b]) for a in tools for b in tools}
-        return cls(tools, literals, closed, facts, similar, {}, {})
+        names = {name for tool in tools.values() for name in _names_of(tool)}
+        return cls(tools, literals, closed, facts, similar, {}, {}, names)
 
     def nearest(self, name: str) -> list[Tool]:
         """Return the other tools, the most similar first."""
@@ -96,6 +100,19 @@ class Scene(NamedTuple):
             others.sort(key=lambda other: (-self.similar[name, other.wire_name], other.wire_name))
             known = self.ranked[name] = others
         return known
+
+
+def _names_of(tool: Tool) -> Iterator[str]:
+    """Yield the semantic types that a tool's results show, and those by which a look-up finds things."""
+    if tool.effects == "read":
+        yield from (schema["x-semantic"] for schema in tool.parameters.values() if "x-semantic" in schema)
+    stack: list[Any] = [tool.output_schema]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            if isinstance(part.get("x-semantic"), str):
+                yield part["x-semantic"]
+            stack.extend(part.values())
 
 
 class Knowledge:

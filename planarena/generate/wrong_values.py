@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from planarena.environments.wording import parse_pointer
+from planarena.generate.clauses import StepWords, Voice
 from planarena.generate.situations import Proposal, Situation
 from planarena.generate.surfaces import surface
 from planarena.tasks.atoms import resolve
@@ -19,6 +20,8 @@ __all__ = ["displayed_name", "id_as_name", "neighbour_value", "neighbours", "wro
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 _TIME = re.compile(r"\d\d:\d\d")
+# Names have at most so many words.
+_WORDS = 3
 # Under which keys a record shows what people call it, best first.
 _NAMES = ("name", "title", "number", "label", "subject", "item", "booking_code", "code", "room", "route")
 
@@ -64,11 +67,21 @@ def _records_beside(at: Situation, schema: dict[str, Any], value: Any) -> Iterat
         yield from (seen[other] for other in (place - 1, place + 1) if 0 <= other < len(seen))
     elif schema.get("x-hidden"):
         yield from seen[:2]
-    if not semantic or schema.get("x-hidden") or not isinstance(value, str) or value[:1].isdigit():
-        return
+    if semantic not in at.scene.names or schema.get("x-hidden") or not _is_name(value):
+        return  # a text that the user makes up has no neighbours
     others = [other for other in at.scene.literals.get(semantic, ()) if other != value]
-    others = [other for other in others if isinstance(other, str)]
+    others = [other for other in others if _is_name(other)]
     yield from sorted(others, key=lambda other: (-_alike(other, value), other))[:2]
+
+
+def _is_name(value: Any) -> bool:
+    """Say whether a value is what a thing is called: not a sentence, a date or a number."""
+    return (
+        isinstance(value, str)
+        and len(value.split()) <= _WORDS
+        and not value[:1].isdigit()
+        and value[-1:] not in ".?!"
+    )
 
 
 def _alike(left: str, right: str) -> int:
@@ -132,10 +145,13 @@ def named(at: Situation, step: int, name: str) -> tuple[str, dict[str, Any]] | N
 
 
 def displayed_name(at: Situation, source: int, pointer: str) -> str:
-    """Return what people call the record that a pointer takes an id from: as the result shows it, or as it was asked."""
+    """Return what people call the record that a pointer takes an id from.
+
+    As its result shows it; before that, as the user asked for it: by its own name, or with the words that refer to it.
+    """
     producer = at.words[source]
+    path = parse_pointer(pointer)
     if source < at.point.step:
-        path = parse_pointer(pointer)
         record = resolve(producer.result, path[:-1])
         found = next(
             (record[key] for key in _NAMES if isinstance(record, dict) and isinstance(record.get(key), str)),
@@ -143,16 +159,25 @@ def displayed_name(at: Situation, source: int, pointer: str) -> str:
         )
         if found:
             return found
-    told = [
-        value
-        for name, value in producer.arguments.items()
-        if isinstance(value, str)
-        and name not in producer.bound
-        and not value[:1].isdigit()
-        and "enum" not in producer.operation.tool.parameters.get(name, {})
-        and at.known.holds(value)
-    ]
-    return told[0] if told else ""
+    if len(path) == 1:
+        for name, value in producer.arguments.items():
+            schema = producer.operation.tool.parameters.get(name, {})
+            if (
+                isinstance(value, str)
+                and schema.get("x-semantic") in at.scene.names
+                and at.known.holds(value)
+            ):
+                return value
+    reference = producer.wording.refer.get(pointer)
+    if reference is None or not reference.full:
+        return ""
+    text = producer.clause(reference.full[0], Voice(list(at.words), 0, known=source < at.point.step)).text
+    ids = (str(value) for name, value in producer.arguments.items() if _is_hidden(producer, name))
+    return "" if any(one in text for one in ids) else text.removeprefix("the ")
+
+
+def _is_hidden(step: StepWords, name: str) -> bool:
+    return bool(step.operation.tool.parameters.get(name, {}).get("x-hidden"))
 
 
 def wrong_format(at: Situation, rng: Random) -> Iterator[Proposal]:

@@ -165,6 +165,13 @@ def _is_gold(point: DecisionPoint, step: int, taken: Taken) -> bool:
     return gold.tool == taken.tool and gold.arguments == taken.arguments
 
 
+def _is_of_another(gold: Taken, taken: Taken) -> bool:
+    """Say whether a call looks up another thing with the same tool: an argument that both give differs."""
+    return gold.tool == taken.tool and any(
+        taken.arguments.get(name, value) != value for name, value in gold.arguments.items()
+    )
+
+
 def _stands_in(point: DecisionPoint, taken: Taken) -> bool:
     """Say whether a call does what the gold step does: the same state, and every value that is used later."""
     if point.step not in point.left:
@@ -172,6 +179,8 @@ def _stands_in(point: DecisionPoint, taken: Taken) -> bool:
     gold = point.taken[point.step]
     if taken.state_after != gold.state_after:
         return False
+    if taken.state_after == taken.state_before and _is_of_another(gold, taken):
+        return taken.outcome.payload == gold.outcome.payload
     needed = [
         (binding.path, resolve(gold.outcome.result, binding.path))
         for call in point.program[point.step + 1 :]
@@ -190,11 +199,20 @@ def _stands_in(point: DecisionPoint, taken: Taken) -> bool:
 
 
 def _serves(point: DecisionPoint, taken: Taken, known: AbstractSet[bytes]) -> bool:
-    """Say whether a look-up is a later step of this message, or shows what one needs and nobody knows yet."""
+    """Say whether a look-up is a later step of this message, or shows what one needs and nobody knows yet.
+
+    A look-up of another person or thing does not serve, whatever it happens to show.
+    """
+    gold = [point.taken[step] for step in point.left]
+    shown = taken.outcome.payload
+    if any(
+        _is_gold(point, step, taken) and point.taken[step].outcome.payload == shown for step in point.left
+    ):
+        return True
+    if any(_is_of_another(one, taken) and one.outcome.payload != shown for one in gold):
+        return False
     needed: set[bytes] = set()
     for step in point.left:
-        if _is_gold(point, step, taken) and point.taken[step].outcome.payload == taken.outcome.payload:
-            return True
         for binding in point.program[step].bound:
             value = point.taken[step].arguments[binding.argument]
             # A day or a number that is shown too says little; a name or an id can be taken from here.

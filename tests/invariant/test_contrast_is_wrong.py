@@ -222,9 +222,22 @@ def test_what_is_useless_shows_nothing_that_is_needed_and_what_is_harmless_does(
                 continue
             arguments = msgspec.json.encode(candidate["arguments"], order="sorted").decode()
             call = candidate["tool"], arguments, execution["result"]
-            helps = call in later or any(f'"{value}"' in execution["result"] for value in needed)
+            # A look-up of another thing helps nobody, whatever it happens to show.
+            another = any(
+                one["tool"] == candidate["tool"]
+                and any(candidate["arguments"].get(k, v) != v for k, v in decode(one["arguments"]).items())
+                and results[one["step"]] != execution["result"]
+                for one in left
+            )
+            shows = not another and any(f'"{value}"' in execution["result"] for value in needed)
+            helps = call in later or shows
             told = any(value in task.said for value in needed)
-            assert helps == (candidate["outcome"] == "harmless") or told, (task.row["trajectory_id"], step, candidate, needed)
+            assert helps == (candidate["outcome"] == "harmless") or told, (
+                task.row["trajectory_id"],
+                step,
+                candidate,
+                needed,
+            )
             helped[helps] += 1
     assert min(helped.values()) > 5, helped
 
@@ -409,7 +422,14 @@ def test_kinds_keep_to_their_weights_and_trivial_ones_are_few(stored):
     for kind in TRIVIAL_KINDS:
         assert counts[kind] / total <= weights[kind] / sum(weights.values()) + 0.005
     # Kinds that nearly every point allows come as often as they should, or stand in for those that few allow.
-    for kind in ("neighbour_value", "near_tool", "id_as_name", "wrong_format", "repeated_call", "wrong_lookup"):
+    for kind in (
+        "neighbour_value",
+        "near_tool",
+        "id_as_name",
+        "wrong_format",
+        "repeated_call",
+        "wrong_lookup",
+    ):
         assert 0.75 <= counts[kind] / total / (weights[kind] / sum(weights.values())) <= 1.5, (kind, counts)
 
 

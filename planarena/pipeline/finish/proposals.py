@@ -213,8 +213,8 @@ class ScenarioProposals(ScenarioContrast):
         plans = tuple(call["plan"] for call in one.content[common : len(made)])
         found = msgspec.structs.replace(found, step_plans=plans, call_id=one.call_id)
         # Offline, several answers may come after the same calls; here the calls are what was proposed.
-        same = [each for each in wrong if (each.diverge_step, each.attempts) == (common, found.attempts)]
-        if any(each.attempts or each.call_id for each in same):
+        alike = [each for each in wrong if (each.diverge_step, each.attempts) == (common, found.attempts)]
+        if any(each.attempts or each.call_id for each in alike):
             return msgspec.structs.replace(one, verdict="duplicate", detail=detail)
         wrong.append(found)
         return msgspec.structs.replace(one, verdict="misses_goal", detail=detail)

@@ -41,6 +41,9 @@ _MOST_TRIES = 6
 # Right choices besides the steps of the gold that a point keeps where they are found by the way.
 _MOST_EXTRA = 1
 _FIRST_ONLY = 3
+# Faults by which something right is found: a step made early, a look-up with another tool. A wrong value that happens to
+# leave the same state is neither a right choice nor a wrong one.
+_MAY_BE_RIGHT = ("wrong_order", "near_tool")
 
 
 class Spoken(NamedTuple):
@@ -221,7 +224,7 @@ class ScenarioContrast:
                     chosen.append(judged)
                     self.counts[kind] += 1
                     break
-                if judged.outcome != "frontier" and len(extra) < _MOST_EXTRA:
+                if kind in _MAY_BE_RIGHT and judged.outcome != "frontier" and len(extra) < _MOST_EXTRA:
                     extra.append(judged)
         return [*extra, *chosen]
 

@@ -148,7 +148,9 @@ def test_runs_of_earlier_versions_are_read(built_run: Run, tmp_path: Path) -> No
                 answers += one.pop("response", None) is not None
                 one.get("beside", {}).pop("execution_id", None)
                 wasted += one["outcome"] in ("useless", "harmless")
-                one["outcome"] = "inefficient" if one["outcome"] in ("useless", "harmless") else one["outcome"]
+                one["outcome"] = (
+                    "inefficient" if one["outcome"] in ("useless", "harmless") else one["outcome"]
+                )
             rows.append(msgspec.structs.replace(point, candidates=canonical_json(candidates)))
         write_shard(tmp_path, "decision_points", path.stem, rows)
     assert min(answers, wasted) > 20

@@ -102,7 +102,17 @@ class Scene(NamedTuple):
         return known
 
 
-def _names_of(tool: Tool) -> Iterator[str]:
+_NAMES: dict[str, frozenset[str]] = {}
+
+
+def _names_of(tool: Tool) -> frozenset[str]:
+    known = _NAMES.get(tool.tool_id)
+    if known is None:
+        known = _NAMES[tool.tool_id] = frozenset(_find_names(tool))
+    return known
+
+
+def _find_names(tool: Tool) -> Iterator[str]:
     """Yield the semantic types that a tool's results show, and those by which a look-up finds things."""
     if tool.effects == "read":
         yield from (schema["x-semantic"] for schema in tool.parameters.values() if "x-semantic" in schema)

@@ -207,6 +207,7 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
         model: The model that proposed it; empty for a mutation.
         response: The text of an answer; empty for a call.
         second: The execution of the second call, or None.
+        gold: The gold step whose execution is this one's too; -1 where it is not.
     """
 
     tool: str
@@ -220,6 +221,7 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
     model: str = ""
     response: str = ""
     second: Attempt | None = None
+    gold: int = -1
 
 
 class Contrastive(msgspec.Struct, frozen=True, array_like=True):

@@ -49,7 +49,7 @@ def _write_decision_points(
                 trajectory_id=trajectory_id,
                 step=step,
                 prefix_hash=prefix,
-                candidates=canonical_json([_entry(rows, candidate) for candidate in candidates]),
+                candidates=canonical_json([_entry(rows, one, execution_ids) for one in candidates]),
             )
         )
         rows.counts["decision_points"] += 1
@@ -116,8 +116,12 @@ def _write_contrastive(
     return trajectory_id
 
 
-def _entry(rows: ScenarioRows, candidate: Candidate) -> dict[str, Any]:
+def _entry(rows: ScenarioRows, candidate: Candidate, gold: Sequence[str] = ()) -> dict[str, Any]:
     tool = rows.tools.get(candidate.tool)
+    if candidate.gold >= 0:
+        execution_id = gold[candidate.gold]
+    else:
+        execution_id = rows.executed(candidate.attempt, proven=False) if candidate.attempt else ""
     entry: dict[str, Any] = {
         "tool": candidate.tool,
         "tool_id": tool.tool_id if tool is not None else "",
@@ -126,7 +130,7 @@ def _entry(rows: ScenarioRows, candidate: Candidate) -> dict[str, Any]:
         "relevance": candidate.relevance,
         "relevance_method": candidate.scorer or METHOD,
         "mutation": candidate.mutation,
-        "execution_id": rows.executed(candidate.attempt, proven=False) if candidate.attempt else "",
+        "execution_id": execution_id,
     }
     if not candidate.tool:
         entry["response"] = candidate.response

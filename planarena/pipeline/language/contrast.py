@@ -280,18 +280,22 @@ class ScenarioContrast:
         found = []
         for step in ready_steps(point):
             one = point.taken[step]
+            attempt, gold = None, step
             if one.state_before != point.taken[point.step].state_before:
                 # The gold makes it in another state: here it is executed for itself.
-                mark = backend.mark()
-                try:
-                    one = Episode(backend).act(one.tool, one.arguments)
-                except WithheldCallError:
-                    found.append(Candidate(one.tool, one.arguments, "frontier", 1.0, "", None))
-                    continue
-                finally:
-                    backend.rollback(mark)
-            found.append(Candidate(one.tool, one.arguments, "frontier", 1.0, "", as_attempt(one)))
+                attempt, gold = self._executed(backend, one), -1
+            found.append(Candidate(one.tool, one.arguments, "frontier", 1.0, "", attempt, gold=gold))
         return found
+
+    @staticmethod
+    def _executed(backend: Backend, one: Taken) -> Attempt | None:
+        mark = backend.mark()
+        try:
+            return as_attempt(Episode(backend).act(one.tool, one.arguments))
+        except WithheldCallError:
+            return None
+        finally:
+            backend.rollback(mark)
 
     @staticmethod
     def _candidate(one: _Judged) -> Candidate:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -42,26 +40,13 @@ __all__ = ["ScenarioLanguage", "describe_chunk", "reported_in", "steps_of"]
 def describe_chunk(config: BuildConfig, executed: ExecutedChunk) -> LanguageChunk:
     """Write the words of every task of a chunk; discards pass through as they are."""
     items, no_calls = [], []
-    with _uncollected():
-        for scenario in executed.scenarios:
-            writer = ScenarioLanguage(config, scenario)
-            items.append(
-                tuple(item if isinstance(item, Discard) else writer.describe(item) for item in scenario.items)
-            )
-            no_calls.append(writer.refuse())
+    for scenario in executed.scenarios:
+        writer = ScenarioLanguage(config, scenario)
+        items.append(
+            tuple(item if isinstance(item, Discard) else writer.describe(item) for item in scenario.items)
+        )
+        no_calls.append(writer.refuse())
     return strike_queries(config, executed, LanguageChunk(executed.chunk, tuple(items), tuple(no_calls)))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Hold the collector of cycles off: the words of a chunk hold none, and looking for them takes a quarter as long again."""
-    on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if on:
-            gc.enable()
 
 
 class ScenarioLanguage:

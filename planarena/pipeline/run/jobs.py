@@ -25,6 +25,7 @@ from planarena.pipeline.finish.proposals import with_models
 from planarena.pipeline.finish.rows import rows_of_chunk
 from planarena.pipeline.language.describe import describe_chunk
 from planarena.pipeline.products import ExecutedChunk, LanguageChunk, ModelChunk, load_product, save_product
+from planarena.pipeline.uncollected import uncollected
 from planarena.quality import ItemKeys
 from planarena.records.canonical import content_id
 from planarena.records.run import Run
@@ -231,6 +232,13 @@ def do_job(
     """
     allow_for(config)
     keep_conversions(root / "work" / f"descriptions-{_source_digest('tools')[:12]}")
+    with uncollected():
+        return _do(root, config, keys, job)
+
+
+def _do(
+    root: Path, config: BuildConfig, keys: PhaseKeys, job: Job
+) -> ProduceReply | FinishReply | EmbedReply:
     cpu, wall = time.process_time(), time.perf_counter()
     if job.kind == "produce":
         executed, language, n_executed = _produce(root, config, keys, job)

@@ -16,6 +16,7 @@ import msgspec
 from planarena.annotation.forms import LETTERS, MAX_STEP, Form, Item, Suggestion, form
 from planarena.export.escaping import visible
 from planarena.export.trajectories import Action, JoinedTrajectory
+from planarena.records import RIGHT_OUTCOMES
 from planarena.records.canonical import content_id
 from planarena.records.tables import DecisionPointRow, ToolRow
 
@@ -23,7 +24,7 @@ __all__ = ["Choice", "decision_item", "escape", "is_blind", "ordered_choices", "
 
 # How much a check that rests on executions of a kind is worth: what is simulated proves little.
 _TRUST = {"real": 0.95, "emulated": 0.8, "simulated": 0.5}
-_RIGHT = frozenset({"frontier", "equivalent", "inefficient"})  # decision 9: only wrong choices are negatives
+_RIGHT = frozenset(RIGHT_OUTCOMES)
 _FOLD_LINES, _FOLD_CHARACTERS = 12, 600
 _ONE_LINE = 100
 _LONGEST = 20_000  # characters of one value; the rest is counted, not shown
@@ -239,6 +240,7 @@ class Choice(NamedTuple):
         beside: What is called in the same turn: `{"tool", "arguments"}`, or empty.
         outcome: What execution showed (decision 9).
         relevance: From 0 to 1.
+        response: The text of an answer; empty for a call and in runs of earlier versions.
     """
 
     letter: str
@@ -248,6 +250,7 @@ class Choice(NamedTuple):
     beside: dict[str, Any]
     outcome: str
     relevance: float
+    response: str = ""
 
     @property
     def is_right(self) -> bool:
@@ -281,6 +284,7 @@ def ordered_choices(row: DecisionPointRow) -> list[Choice]:
             one.get("beside", {}),
             one["outcome"],
             float(one["relevance"]),
+            one.get("response", ""),
         )
         for letter, (place, one) in zip(LETTERS, kept, strict=False)
     ]
@@ -313,6 +317,7 @@ def _shown(choice: Choice) -> dict[str, Any]:
         "letter": choice.letter,
         "tool": escape(choice.tool),
         "arguments": _block(choice.arguments),
+        "said": escape(choice.response),
         "beside": {"tool": escape(beside["tool"]), "arguments": _block(beside["arguments"])}
         if beside
         else None,

@@ -8,16 +8,17 @@ from planarena.config.build import (
     BuildConfig,
     CallsConfig,
     CompositionConfig,
-    ContrastConfig,
     ExecutionConfig,
     ModelsConfig,
     QuotaConfig,
     SplitConfig,
 )
+from planarena.config.contrast import TRIVIAL_KINDS, ContrastConfig
 from planarena.config.reading import load_config, parse_settings
 
 __all__ = [
     "PRESETS",
+    "TRIVIAL_KINDS",
     "AllowedConfig",
     "BuildConfig",
     "CallsConfig",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
+from planarena.config.checks import are_weights as _are_weights
+from planarena.config.checks import require as _require
+from planarena.config.contrast import ContrastConfig
 from planarena.errors import ConfigError
 
 __all__ = [
@@ -15,7 +17,6 @@ __all__ = [
     "BuildConfig",
     "CallsConfig",
     "CompositionConfig",
-    "ContrastConfig",
     "ExecutionConfig",
     "ModelsConfig",
     "QuotaConfig",
@@ -85,38 +86,6 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
             "composition.domain_mix",
             self.domain_mix,
             "weights >= 0 by domain, not all 0",
-        )
-
-
-class ContrastConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Candidates at decision points, trajectories that go on from a wrong one, requests without a call.
-
-    Attributes:
-        candidates: Candidates per decision point besides the gold step [ours].
-        trajectories: Most contrastive trajectories per gold one [ours].
-        no_calls: Requests without a call per scenario, on top of its tasks [ours].
-        outcome_mix: Shares of the outcomes among the candidates that are not right at once [ours].
-    """
-
-    candidates: int = 3
-    trajectories: int = 1
-    no_calls: int = 2
-    outcome_mix: dict[str, float] = msgspec.field(
-        default_factory=lambda: {"diverges": 0.35, "error": 0.3, "inefficient": 0.2, "ungrounded": 0.15}
-    )
-
-    def __post_init__(self) -> None:
-        _require(0 <= self.candidates <= 32, "contrast.candidates", self.candidates, "a number from 0 to 32")
-        _require(
-            0 <= self.trajectories <= 32, "contrast.trajectories", self.trajectories, "a number from 0 to 32"
-        )
-        _require(0 <= self.no_calls <= 32, "contrast.no_calls", self.no_calls, "a number from 0 to 32")
-        known = {"diverges", "error", "inefficient", "ungrounded"}
-        _require(
-            set(self.outcome_mix) <= known and _are_weights(self.outcome_mix),
-            "contrast.outcome_mix",
-            self.outcome_mix,
-            f"shares >= 0 of {', '.join(sorted(known))}, not all 0",
         )
 
 
@@ -390,12 +359,3 @@ PRESETS: dict[str, dict[str, Any]] = {
         "quotas": {"vendor_share": 0.08},
     },
 }
-
-
-def _are_weights(weights: Mapping[str, float]) -> bool:
-    return all(0 <= weight < float("inf") for weight in weights.values()) and sum(weights.values()) > 0
-
-
-def _require(good: bool, key: str, value: Any, wanted: str) -> None:
-    if not good:
-        raise ConfigError(f"{value!r} is out of range", where=key, fix=f"give {wanted}")

@@ -162,7 +162,8 @@ def _contrast(counts: Mapping[str, Any]) -> str:
             "a choice that was executed and found wrong, and does not reach the goal.",
             _by_class(counts.get("contrastive_mutation", {}), "fault", number),
             f"{counts.get('decision_points', 0)} decision points hold choices that were executed from the same state. "
-            "`frontier`, `equivalent` and `inefficient` are right, `diverges`, `ungrounded` and `error` are wrong.",
+            "`frontier`, `equivalent` and `harmless` are right, `useless`, `diverges`, `ungrounded` and `error` are wrong. "
+            "An answer calls no tool: its execution is the check of the goal and of what it tells.",
             _by_class(candidates, "outcome", sum(candidates.values()), "choices"),
         )
     )

@@ -158,9 +158,9 @@ class StepWords(NamedTuple):
         """Call a value of an earlier result what people would call it at this point of the conversation."""
         producer, memory = voice.steps[source], voice.memory
         if voice.known:
-            name = name_of(producer, pointer, voice.style)
-            if name is not None:
-                return name.text
+            told = name_of(producer, pointer, voice.style)
+            if told is not None:
+                return told.text
         reference = producer.wording.refer[pointer]
         noun = noun_of(producer, pointer)
         # Tools without records of their own go by what they are called in short.

@@ -38,9 +38,10 @@ _DETAIL = 500
 
 
 class Choice(NamedTuple):
-    """A choice at a decision point, as a judge sees it: its calls; none for answering at once."""
+    """A choice at a decision point, as a judge sees it: its calls, or the answer that it gives."""
 
     calls: tuple[Call, ...]
+    answer: str = ""
 
 
 # Choices that are there already, by step, the gold one first.
@@ -371,7 +372,9 @@ class TaskWriter:
             }
             lines.append(quote_data(done))
         return JudgedAction(
-            candidate=Parsed("planarena", "", calls=choice.calls, response=None if choice.calls else ""),
+            candidate=Parsed(
+                "planarena", "", calls=choice.calls, response=None if choice.calls else choice.answer
+            ),
             gold=gold,
             task="\n".join(lines),
             tools=tuple(self.brief.tools),

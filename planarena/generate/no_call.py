@@ -18,6 +18,8 @@ from planarena.environments.wording import ToolWording
 from planarena.generate.clauses import StepWords, Voice
 from planarena.generate.relevance import tool_similarity
 from planarena.generate.surfaces import surface
+from planarena.generate.wrong_answers import ASK_BACK
+from planarena.tools import Tool
 
 __all__ = ["CATEGORIES", "NoCallItem", "write_no_calls"]
 
@@ -47,11 +49,11 @@ _NOT_THE_SAME = (
     " A similar tool is at hand, but its effect is a different one.",
     "",
 )
-_ASK = (
-    "I can do that, but I need to know one thing first: which {0} should it be?",
-    "Which {0} do you mean? With that I can go ahead.",
-    "Gladly. Please tell me the {0} first.",
-    "One detail is missing: the {0}. What should I take?",
+_CLAIMS = ("Done: {0}.", "That is taken care of: {0}.", "All set, I did this: {0}.")
+_REFUSALS = (
+    "I'm sorry, I have no tool with which to look that up.",
+    "I can't tell you that: none of my tools shows it.",
+    "I don't have access to that information.",
 )
 _FACTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "home_city": (
@@ -117,14 +119,16 @@ class NoCallItem(NamedTuple):
         query: What the user says.
         response: The right answer.
         withheld: Wire names of tools that are not offered.
-        tempting: (tool, arguments) of a call that looks right and is not, or None.
+        tempting: (tool, arguments) of calls that look right and are not, the most tempting first.
+        wrong_answers: (kind of fault, text) of answers that are wrong.
     """
 
     category: str
     query: str
     response: str
     withheld: tuple[str, ...] = ()
-    tempting: tuple[str, dict[str, Any]] | None = None
+    tempting: tuple[tuple[str, dict[str, Any]], ...] = ()
+    wrong_answers: tuple[tuple[str, str], ...] = ()
 
 
 class _Author:
@@ -171,13 +175,19 @@ class _Author:
             step = self.words(tool, arguments)
             ask = step.clause(self.pick(step.wording.ask), Voice([step], self.rng.randrange(1000))).text
             response = self.pick(_CANNOT).format(ask) + (self.pick(_NOT_THE_SAME) if trap else "")
-            tempting = calls[0] if calls and calls[0][0] == ranked[0] else None
-            if trap and tempting is None:
+            if trap and not (calls and calls[0][0] == ranked[0]):
                 continue
-            return NoCallItem(
-                "trap" if trap else "tool_missing", self.request(ask), response, (tool,), tempting
-            )
+            category = "trap" if trap else "tool_missing"
+            tempting = tuple(calls[:2]) or self._unneeded(but=tool)
+            return NoCallItem(category, self.request(ask), response, (tool,), tempting, self._claim(step))
         return None
+
+    def _claim(self, step: StepWords) -> tuple[tuple[str, str], ...]:
+        """Say of a change that nobody made that it is done."""
+        if step.operation.tool.effects == "read":
+            return ()
+        text = step.clause(self.pick(step.wording.plan), Voice([step], self.rng.randrange(1000))).text
+        return (("false_answer", self.pick(_CLAIMS).format(text[0].lower() + text[1:])),)
 
     def _like(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
         """Fill another tool's required arguments with what the user told."""
@@ -216,11 +226,44 @@ class _Author:
                 return NoCallItem(
                     "parameter_missing",
                     self.request(clause.text),
-                    self.pick(_ASK).format(omission.label),
+                    self.pick(ASK_BACK).format(omission.label),
                     (),
-                    (tool, arguments),
+                    ((tool, {**arguments, name: self._invented(record, name, arguments[name])}),),
                 )
         return None
+
+    def _invented(self, tool: Tool, name: str, value: Any) -> Any:
+        """Return what an agent puts where nobody told a value: today, the first option, another one of its kind."""
+        schema = tool.parameters[name]
+        if "enum" in schema:
+            return schema["enum"][0]
+        now = str(self.world.facts.get("now", ""))
+        if isinstance(value, str) and schema.get("x-surface") in {"date", "datetime"} and now:
+            return now[: len(value)]
+        semantic = schema.get("x-semantic")
+        others = [
+            given[key]
+            for other, given in self.atoms
+            for key in given
+            if semantic
+            and self.world.operations[other].tool.parameters[key].get("x-semantic") == semantic
+            and given[key] != value
+            and type(given[key]) is type(value)
+        ]
+        if others:
+            return others[0]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return type(value)(max(schema.get("minimum", 1), 1))
+        return value
+
+    def _unneeded(self, but: str = "") -> tuple[tuple[str, dict[str, Any]], ...]:
+        """Return a look-up that the request does not need, with another tool than `but`."""
+        found = [
+            atom
+            for atom in self.atoms
+            if atom[0] != but and self.world.operations[atom[0]].tool.effects == "read"
+        ]
+        return tuple(found[:1])
 
     def no_tool_needed(self) -> NoCallItem:
         if self.rng.random() < 0.75:
@@ -231,14 +274,21 @@ class _Author:
                 moment = datetime.fromisoformat(value)
                 value = f"{moment.strftime('%A')}, {surface(value[:10], {'x-surface': 'date'})}"
             text = f"{self.pick(_LEADS)}{self.pick(questions)}?{self.pick(_TAILS)}"
-            return NoCallItem("no_tool_needed", text[0].upper() + text[1:], self.pick(answers).format(value))
+            return NoCallItem(
+                "no_tool_needed",
+                text[0].upper() + text[1:],
+                self.pick(answers).format(value),
+                (),
+                self._unneeded(),
+                (("needless_refusal", self.pick(_REFUSALS)),),
+            )
         thanks, reasons, answers = _CLOSINGS
         name = self.world.facts["user_name"].split()[0]
         greeting = self.pick(
             ("", f" Best, {name}.", f" {name} here, signing off.", " Bye!", " Have a nice day!")
         )
         text = f"{self.pick(thanks)}, {self.pick(reasons)}.{greeting}"
-        return NoCallItem("no_tool_needed", text, self.pick(answers))
+        return NoCallItem("no_tool_needed", text, self.pick(answers), (), self._unneeded())
 
 
 def write_no_calls(

@@ -1,10 +1,15 @@
-"""How relevant a wrong or alternative call is to the right one, without a model.
+"""How relevant a choice is to what a request still asks for, without a model.
 
-Method `overlap-1`: relevance = 0.6 * tool + 0.25 * names + 0.15 * values, each in [0, 1].
+Method `left-1`: a call is compared with every step of the message at hand that is not done, not with one gold call.
+What a call does is known from its execution: one that does such a step has relevance 1, one that does it only early
+0.9. Any other call has 0.8 times the best of its likenesses to the steps that are left; a step that cannot come yet
+counts three quarters, and a call that was made before three tenths, as does the second call of a turn.
+Likeness = 0.6 * tool + 0.15 * names + 0.25 * values, each in [0, 1].
 tool: 1 for the same tool, else 0.85 * (0.35 [same namespace] + 0.15 [same effect] + 0.3 * Jaccard of the
 semantic types that the arguments take + 0.2 * Jaccard of the words of the two names); 0 for no tool.
-names: Jaccard of the argument names given. values: share of the right call's values that the other gives too.
-Siblings (same namespace, shared types) so score above strangers. The method's name is stored beside each score.
+names: Jaccard of the argument names given. values: share of the step's values that the call gives too.
+The right answer has 1; another one 0.8 times the share of what was asked for that is done and told.
+The method's name is stored beside each score.
 """
 
 from __future__ import annotations
@@ -14,9 +19,12 @@ from typing import Any
 
 from planarena.tools import Tool
 
-__all__ = ["METHOD", "relevance", "tool_similarity"]
+__all__ = ["DONE_BEFORE", "EARLY", "METHOD", "NOT_YET", "likeness", "relevance_of_answer", "relevance_of_call",
+           "tool_similarity"]  # fmt: skip
 
-METHOD = "overlap-1"
+METHOD = "left-1"
+_SHORT = 0.8
+EARLY, NOT_YET, DONE_BEFORE = 0.9, 0.75, 0.3
 
 
 def _jaccard(left: Iterable[Any], right: Iterable[Any]) -> float:
@@ -41,23 +49,50 @@ def tool_similarity(left: Tool, right: Tool) -> float:
     )
 
 
-def relevance(right_arguments: dict[str, Any], similarity: float, arguments: dict[str, Any] | None) -> float:
-    """Return the relevance of a call to the right one.
+def likeness(wanted: dict[str, Any], similarity: float, arguments: dict[str, Any]) -> float:
+    """Return the likeness of a call to a step that is left.
 
     Args:
-        right_arguments: Its arguments.
+        wanted: The step's arguments.
         similarity: Of the two tools (see `tool_similarity`).
-        arguments: The other call's arguments; None when it calls nothing.
+        arguments: The call's arguments.
 
     Returns:
-        A number in [0, 1], rounded to 4 digits; 1 only for the right call itself.
+        A number in [0, 1]; 1 only for the step itself.
     """
-    if arguments is None:
-        return 0.0
-    names = _jaccard(arguments, right_arguments)
-    shared = sum(arguments.get(name, _ABSENT) == value for name, value in right_arguments.items())
-    values = shared / len(right_arguments) if right_arguments else float(not arguments)
-    return round(0.6 * similarity + 0.25 * names + 0.15 * values, 4)
+    if arguments == wanted:
+        names = values = 1.0
+    else:
+        shared = sum(arguments.get(name, _ABSENT) == value for name, value in wanted.items())
+        names = _jaccard(arguments, wanted)
+        values = shared / len(wanted) if wanted else 0.0
+    return 0.6 * similarity + 0.15 * names + 0.25 * values
+
+
+def relevance_of_call(outcome: str, best: float = 0.0) -> float:
+    """Return the relevance of a call.
+
+    Args:
+        outcome: What its execution showed; see `planarena.proofs.outcomes`.
+        best: Its likeness to the step that is left which it is most like, weighed by whether that can come yet.
+
+    Returns:
+        A number in [0, 1], rounded to 4 digits; above 0.8 only for what does a step that is left.
+    """
+    if outcome in ("frontier", "equivalent"):
+        return 1.0
+    if outcome == "harmless":
+        return EARLY
+    return round(_SHORT * min(best, 0.99), 4)
+
+
+def relevance_of_answer(share: float) -> float:
+    """Return the relevance of an answer that is not the right one.
+
+    Args:
+        share: Of what the message asks for: done and told.
+    """
+    return round(_SHORT * min(share, 0.99), 4)
 
 
 _ABSENT = object()

@@ -96,7 +96,7 @@ def _render_fields(
             out.append(_render_fields(inner, record, properties, style) or "")
         else:
             value = record.get(text)
-            if value is None or value == [] or value == "":
+            if value is None or value in ([], ""):
                 return None
             said = surface(value, properties.get(text, {}), style.manner, None, style.year)
             out.append(counted(value, said, noun, style))

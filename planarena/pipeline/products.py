@@ -220,15 +220,18 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
     """A choice at a decision point, and what it is worth.
 
     Attributes:
-        tool: Wire name; empty for answering at once.
+        tool: Wire name; empty for an answer.
         arguments: Its arguments.
         outcome: See `planarena.proofs.outcomes`.
         relevance: In [0, 1].
         mutation: How it was made; empty for a ready step of the task.
-        attempt: Its execution, or None.
+        attempt: Its execution, or the check of an answer; None where neither was possible.
         beside: (tool, arguments) of a second call of the same turn, or None.
         scorer: What scored the relevance; empty for the offline measure.
         model: The model that proposed it; empty for a mutation.
+        response: The text of an answer; empty for a call.
+        second: The execution of the second call, or None.
+        gold: The gold step whose execution is this one's too; -1 where it is not.
     """
 
     tool: str
@@ -240,6 +243,9 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
     beside: tuple[str, dict[str, Any]] | None = None
     scorer: str = ""
     model: str = ""
+    response: str = ""
+    second: Attempt | None = None
+    gold: int = -1
 
 
 class Contrastive(msgspec.Struct, frozen=True, array_like=True):
@@ -314,14 +320,14 @@ class NoCall(msgspec.Struct, frozen=True, array_like=True):
         query: What the user says.
         response: The right answer.
         withheld: Wire names of tools that are not offered.
-        tempting: A call that looks right, executed and judged, or None.
+        choices: The right answer and what looks right, executed and judged; empty where the tools are live.
     """
 
     category: str
     query: str
     response: str
     withheld: tuple[str, ...]
-    tempting: Candidate | None
+    choices: tuple[Candidate, ...]
 
 
 class LanguageChunk(msgspec.Struct, frozen=True, array_like=True):

@@ -5,7 +5,14 @@ from __future__ import annotations
 from planarena.proofs.dependence import Dependences, OrderEvidence, find_dependences, swap_changes
 from planarena.proofs.legality import Violation, prove_orders
 from planarena.proofs.minimality import find_superfluous, known_values, scalars_of, scalars_shown
-from planarena.proofs.outcomes import Choice, ChoiceOutcome, DecisionPoint, judge_choice, ready_steps
+from planarena.proofs.outcomes import (
+    Choice,
+    ChoiceOutcome,
+    DecisionPoint,
+    Judgement,
+    judge_choice,
+    ready_steps,
+)
 from planarena.proofs.references import Order, ReferenceFault, find_reference_fault
 from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
 from planarena.proofs.sense import Done, Sense, SenseFault
@@ -16,6 +23,7 @@ __all__ = [
     "DecisionPoint",
     "Dependences",
     "Done",
+    "Judgement",
     "Order",
     "OrderEvidence",
     "ReferenceFault",

@@ -228,9 +228,11 @@ class StepRow(TableRow, frozen=True):
 
 
 class ExecutionRow(TableRow, frozen=True):
-    """One executed call, keyed by the state before, the tool and the arguments.
+    """One executed call, keyed by the state before, the tool and the arguments; or an answer that was checked.
 
     Attributes:
+        execution_kind: Of the environment; `answer_check` for an answer, whose result is `{goal_reached, steps_left,
+            untold}`: no tool was called, the goal was evaluated and the answer compared with what is to be told.
         proven: Executed again from the same state with the same observation and state after.
     """
 
@@ -248,13 +250,14 @@ class DecisionPointRow(TableRow, frozen=True):
     """Candidates at one step, all executed from the same state.
 
     Attributes:
-        step: The step of the gold trajectory.
+        step: The step of the gold trajectory; its number of steps where only the answer is left.
         prefix_hash: Id of the executions before it.
         candidates: `[{tool, tool_id, arguments, outcome, relevance, relevance_method, mutation, execution_id}]`, and
-            `model` where a model proposed it;
-            `tool` is empty for answering at once, `tool_id` for a tool that does not exist, `execution_id`
-            where nothing was executed. Outcomes: `frontier`, `equivalent`, `inefficient` are right;
-            `diverges`, `ungrounded`, `error` are wrong.
+            `model` where a model proposed it, `response` with the text of an answer, `beside` `{tool, arguments,
+            execution_id}` with a second call of the same turn. `tool` is empty for an answer, whose execution is the
+            check of the goal and of what it tells, `tool_id` for a tool that does not exist, `execution_id` where a live
+            tool may not be called. Outcomes: `frontier`, `equivalent`, `harmless` are right; `useless`, `diverges`,
+            `ungrounded`, `error` are wrong. Runs of earlier versions have `inefficient` for harmless and useless.
     """
 
     decision_point_id: str

@@ -1,6 +1,7 @@
 // One trajectory: what was said, its graph, its steps with what they returned, and the choices at each step.
 
-const RIGHT = new Set(["frontier", "equivalent", "inefficient"]);
+// `inefficient` stands in runs of earlier versions.
+const RIGHT = new Set(["frontier", "equivalent", "harmless", "inefficient"]);
 
 const code = (text) => make("pre", "", text);
 const withoutSlash = (argument) => argument.replace(/^\//, "");
@@ -65,12 +66,12 @@ function choiceElement(choice, block) {
     choice.relevance !== null && `relevance ${choice.relevance}`,
   ].filter(Boolean);
   const made = make("div", `choice ${right ? "right" : "wrong"}`,
-    make("div", "", make("span", "outcome", choice.outcome), " ", make("b", "", choice.tool || "answer at once"),
+    make("div", "", make("span", "outcome", choice.outcome), " ", make("b", "", choice.tool || "answer"),
       make("span", "turn", facts.length ? ` · ${facts.join(" · ")}` : "")));
-  if (choice.tool && choice.args !== "{}") made.append(code(choice.args));
+  if (choice.args !== "{}") made.append(code(choice.args));
   if (choice.execution) {
     const [status, , result] = choice.execution;
-    made.append(disclose(status === "ok" ? "returned" : `failed: ${status}`, false, code(block.json(result))));
+    made.append(disclose(status === "ok" ? (choice.tool ? "returned" : "checked") : `failed: ${status}`, false, code(block.json(result))));
   }
   return made;
 }

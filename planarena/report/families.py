@@ -134,6 +134,7 @@ class Choice(msgspec.Struct):
     mutation: str = ""
     relevance: float | None = None
     execution_id: str = ""
+    response: str = ""
 
 
 class Family(NamedTuple):

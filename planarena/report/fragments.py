@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from planarena.errors import RunError
+from planarena.records import canonical_json
 from planarena.report.families import Choice, Family, Shard, StepRecord, ToolRecord, TrajectoryRecord
 from planarena.report.shapes import shape_of
 
@@ -250,9 +251,10 @@ class _Block:
         )
 
     def _choice(self, one: Choice, shard: Shard) -> tuple[Any, ...]:
+        said = canonical_json({"response": one.response}) if one.response else ""
         return (
             _cut(one.tool),
-            self._value(bytes(one.arguments).decode()),
+            self._value(said or bytes(one.arguments).decode()),
             one.outcome,
             one.mutation,
             one.relevance,
@@ -286,7 +288,8 @@ def _listed(line: int, family: Family, shard: Shard) -> bytes:
             for choice in choices
             if step == one.diverge_step and choice.mutation == one.mutation
         }
-        rows.append(_row(one, shard, found))
+        # Passing over an error is no choice of its own: the call before it failed.
+        rows.append(_row(one, shard, found or ({"error"} if one.mutation == "ignored_error" else found)))
     record = (
         line,
         family.scenario.domain,

@@ -124,7 +124,7 @@ def _contrast(counts: Mapping[str, Any]) -> str:
 
 _NOTES = {
     "contrastive": "{} on top of the gold ones",
-    "decision_points": "{} decision points; frontier, equivalent and inefficient are right",
+    "decision_points": "{} decision points; frontier, equivalent and harmless are right",
     "no_call": "{} on top of the gold ones",
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from planarena.formats import Call, Gold
-from planarena.records import Run, content_id
+from planarena.records import WRONG_OUTCOMES, Run, content_id
 from planarena.records.tables import DecisionPointRow, TrajectoryRow
 from planarena.rows.dialogue import Decision, Dialogue, Place
 from planarena.rows.options import RowOptions
@@ -25,15 +25,15 @@ from planarena.rows.stepwise import Cutter
 
 __all__ = ["WRONG", "PairOptions", "PairReader"]
 
-WRONG = ("diverges", "ungrounded", "error")
+WRONG = WRONG_OUTCOMES
 
 
 class PairOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Which pairs.
 
     Attributes:
-        outcomes: Outcomes of candidates that count as rejected; `inefficient` ones reach the goal and are left
-            out unless named.
+        outcomes: Outcomes of candidates that count as rejected; of runs of earlier versions `inefficient` may be named,
+            which holds harmless and useless calls alike.
         contrastive: Pairs from contrastive trajectories, too.
         per_decision: Most pairs of one decision, the most relevant first; 0 for all.
     """
@@ -102,12 +102,15 @@ class PairReader:
         prompter = self.cutter.prompter
         tools = prompter.tools(gold)
         total = sum(1 for _ in gold.decisions())
+        # The choices where only the answer is left stand behind the last step; where no call is right, that is the first.
+        answers = sum(len(decision.steps) for _, decision in gold.decisions())
         try:
             for moment in prompter.moments(gold):
                 decision = moment.decision
+                is_last = moment.place.number == total - 1 and not decision.calls
                 found = [
                     wrong
-                    for step in decision.steps
+                    for step in (decision.steps or ((answers,) if is_last else ()))
                     if step in points
                     for wrong in self._wrong(reader, points[step], decision)
                 ]
@@ -169,30 +172,45 @@ class PairReader:
     # -- where wrong actions come from ---------------------------------------------------------------
 
     def _wrong(self, reader: ShardReader, point: DecisionPointRow, decision: Decision) -> Iterator[_Wrong]:
-        """Return the wrong candidates of a point, each in the place of its step's call."""
-        place = decision.steps.index(point.step)
+        """Return the wrong candidates of a point, each in the place of its step's call or of the answer."""
+        place = decision.steps.index(point.step) if decision.steps else 0
         for candidate in msgspec.json.decode(point.candidates, type=list[dict[str, Any]]):
             if candidate["outcome"] not in self.pairs.outcomes:
                 continue
-            name = candidate.get("tool")
-            if name is None:
-                name = reader.tool(candidate["tool_id"]).wire_name
-            if not name:
-                # Answering at once: what it would say stands in the contrastive trajectory, if there is one.
+            instead = self._instead_of(reader, decision, place, candidate)
+            if instead is None:
                 self.counts["candidate without a call"] += 1
                 continue
-            beside = candidate.get("beside")
-            extra = (Call(beside["tool"], beside["arguments"]),) if beside else ()
-            calls = list(decision.calls)
-            calls[place : place + 1] = [Call(name, candidate["arguments"]), *extra]
             relevance = candidate.get("relevance")
             yield _Wrong(
-                Decision(calls=tuple(calls), observations=(None,) * len(calls)),
+                instead,
                 candidate["outcome"],
                 candidate.get("mutation") or "",
                 -1.0 if relevance is None else float(relevance),
                 "decision points",
             )
+
+    @staticmethod
+    def _instead_of(
+        reader: ShardReader, decision: Decision, place: int, candidate: Mapping[str, Any]
+    ) -> Decision | None:
+        """Return what a candidate does in place of a decision, or None where that cannot be said."""
+        name = candidate.get("tool")
+        if name is None:
+            name = reader.tool(candidate["tool_id"]).wire_name
+        calls = list(decision.calls)
+        if name:
+            beside = candidate.get("beside")
+            extra = (Call(beside["tool"], beside["arguments"]),) if beside else ()
+            calls[place : place + 1] = [Call(name, candidate["arguments"]), *extra]
+        elif place and candidate.get("mutation") == "omitted_call":
+            del calls[place]  # the turn without the call; the answer comes after it
+        elif place or not candidate.get("response"):
+            # Other calls of the turn come before, or a run of an earlier version: it does not keep what is said.
+            return None
+        else:
+            return Decision(text=candidate["response"])
+        return Decision(calls=tuple(calls), observations=(None,) * len(calls))
 
     def _departures(
         self, reader: ShardReader, gold: Dialogue, children: list[TrajectoryRow]

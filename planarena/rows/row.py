@@ -123,7 +123,7 @@ class PreferencePair(msgspec.Struct, frozen=True, kw_only=True):
         rejected: The wrong action in the format.
         chosen_action: The same as a structure.
         rejected_action: Likewise.
-        outcome: What executing the wrong one showed: `diverges`, `ungrounded`, `error`, `inefficient`;
+        outcome: What executing the wrong one showed: `useless`, `diverges`, `ungrounded`, `error`;
             `contrastive` where a whole wrong trajectory begins with it.
         mutation: What kind of fault it is.
         relevance: How close it looks to the right one, in [0, 1]; -1 where nobody scored it.

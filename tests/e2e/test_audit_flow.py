@@ -198,7 +198,7 @@ def test_decision_points_come_back_by_candidate(tmp_path):
     pull_run(run, place_of(data))
     lines = [json.loads(line) for line in (path / "audit/decisions.jsonl").read_text().splitlines()]
     assert len(lines) == 10
-    right = {"frontier", "equivalent", "inefficient"}
+    right = {"frontier", "equivalent", "harmless"}
     for line in lines:
         for shown in line["candidates"]:
             candidate = stored[line["decision_point_id"]][shown["candidate"]]
@@ -218,7 +218,7 @@ def test_hidden_properties_are_hidden_and_neighbours_betray_nothing(tmp_path):
         seen = http.post(f"{base}/records/search?limit=1000", json={}).json()["items"]
         assert {key for one in seen for key in one["record"]["metadata"]} <= shown
         body = json.dumps(seen)
-    for word in ("contrastive", "wrong_tool", "hallucinated_tool", "early_stop", "frontier", "diverges"):
+    for word in ("contrastive", "near_tool", "hallucinated_tool", "early_stop", "frontier", "diverges"):
         assert f'"{word}"' not in body
     kinds = [one["metadata"]["kind"] for one in records_of(data, "hidden-trajectories")]
     assert kinds != sorted(kinds)

@@ -51,7 +51,7 @@ def test_the_sheet_is_one_file_that_fetches_nothing(tmp_path):
         and "script-src 'sha256-" in policy
         and "unsafe-inline" not in policy.split("script-src")[1]
     )
-    for word in ("contrastive", "hallucinated", "early_stop", "diverges", "frontier"):
+    for word in ("contrastive", "hallucinated", "early_stop", "neighbour_value", "diverges", "frontier"):
         assert word not in page
         assert word not in files[2].read_text()
     assert export_run(run, tmp_path / "again", Plan(limit=5))[0].read_bytes() == files[0].read_bytes()
@@ -208,7 +208,7 @@ def replayed(run, name):
 
 def test_corrections_that_do_not_help_are_refused_with_the_reason(tmp_path):
     run = Run.open(small_run(tmp_path / "run", 40))
-    row = next(one for one in join_trajectories(run) if one.row.mutation == "wrong_value")
+    row = next(one for one in join_trajectories(run) if one.row.mutation == "neighbour_value")
     name, step = row.row.trajectory_id, row.row.diverge_step
     action = row.actions[step]
     same = json.dumps({"name": action.tool.wire_name, "arguments": action.arguments})

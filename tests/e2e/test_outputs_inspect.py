@@ -163,10 +163,10 @@ def test_id_and_discarded_exclude_each_other(built_run: Run, capsys: pytest.Capt
 def test_a_contrastive_trajectory_says_where_it_departs(
     built_run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    row = _row(built_run, kind="contrastive", mutation="wrong_value")
+    row = _row(built_run, kind="contrastive", mutation="neighbour_value")
     assert main(["inspect", str(built_run.path), row["trajectory_id"]]) == 0
     out = capsys.readouterr().out
-    assert f"departs from {row['parent_id']} at step {row['diverge_step'] + 1}: wrong_value" in out
+    assert f"departs from {row['parent_id']} at step {row['diverge_step'] + 1}: neighbour_value" in out
     gold = _json(capsys, str(built_run.path), row["parent_id"])["steps"]
     wrong = _json(capsys, str(built_run.path), row["trajectory_id"])["steps"]
     at = row["diverge_step"]

@@ -9,17 +9,18 @@ import msgspec
 import pytest
 
 import planarena
-from planarena.config import BuildConfig, ExecutionConfig
+from planarena.config import TRIVIAL_KINDS, BuildConfig, ExecutionConfig
 from planarena.environments.domains import DOMAINS
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode, reached
 from planarena.proofs import open_scenario, read_goal
+from planarena.records import RIGHT_OUTCOMES, WRONG_OUTCOMES
 from planarena.tasks.algebra import order_of, parse
 from planarena.tasks.atoms import Binding, Call
 
 decode = msgspec.json.decode
-WRONG = {"diverges", "ungrounded", "error"}
-RIGHT = {"frontier", "equivalent", "inefficient"}
+WRONG = set(WRONG_OUTCOMES)
+RIGHT = set(RIGHT_OUTCOMES) - {"inefficient"}
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,10 @@ def run(tmp_path_factory):
         execution=ExecutionConfig(workers=1),
     )
     return planarena.build(config)
+
+
+def task_facts(scenario):
+    return " ".join(str(value) for value in decode(scenario["context"]).values())
 
 
 class Task:
@@ -56,6 +61,9 @@ class Task:
         names, masks = order_of(parse(task["canonical"]))
         # The canonical expression names atoms; steps follow it by tool and arguments through the stored order.
         self.expression = names, masks
+        query = stored["queries"][trajectory["query_id"]]
+        self.turns = decode(query["turns"])
+        self.said = " ".join([*self.turns, *decode(query["context"]), task_facts(self.scenario)])
         self.canonical = task["canonical"]
 
 
@@ -71,6 +79,7 @@ def stored(run):
         "scenarios": {row["scenario_id"]: row for row in tables["scenarios"]},
         "tasks": {row["task_id"]: row for row in tables["tasks"]},
         "by_id": {row["trajectory_id"]: row for row in tables["trajectories"]},
+        "queries": {row["query_id"]: row for row in tables["queries"]},
         "executions": {row["execution_id"]: row for row in tables["executions"]},
     }
 
@@ -87,18 +96,71 @@ def points(stored):
             yield Task(stored, trajectory), point["step"], decode(point["candidates"])
 
 
-def continuation_reaches(world, task, step, choice):
-    """Make the prefix, then the choice, then every remaining gold step; say whether the goal is reached."""
+def continuation_reaches(world, task, step, *choice):
+    """Make the prefix, then the calls chosen, then every remaining gold step; say whether the goal is reached.
+
+    A first call that is the gold step stands for it.
+    """
     start = world.mark()
     episode = Episode(world, task.program)
     observed = [(call.tool, episode.perform(place)) for place, call in enumerate(task.program[:step])]
-    if choice is not None:
-        observed.append((choice["tool"], world.call(choice["tool"], choice["arguments"])))
+    stands = None
+    for number, one in enumerate(choice):
+        if len(choice) > 1 and not number:
+            gold = task.steps[step]
+            if (one["tool"], one["arguments"]) == (gold["tool"], decode(gold["arguments"])):
+                stands = step
+        outcome = world.call(one["tool"], one["arguments"])
+        if stands is not None and not number:
+            episode.results[step] = outcome.result
+        observed.append((one["tool"], outcome))
     for place in range(step, len(task.program)):
-        observed.append((task.program[place].tool, episode.perform(place)))
+        if place != stands:
+            observed.append((task.program[place].tool, episode.perform(place)))
     success = reached(task.goal, world.digest(), observed)
     world.rollback(start)
     return success
+
+
+def test_every_candidate_was_executed_from_the_state_of_the_right_one(stored, worlds):
+    seen = Counter()
+    for task, step, candidates in points(stored):
+        world = worlds[task.scenario["scenario_id"]]
+        start = world.mark()
+        episode = Episode(world, task.program)
+        observed = [(call.tool, episode.perform(place)) for place, call in enumerate(task.program[:step])]
+        here = world.mark()
+        for candidate in candidates:
+            execution = stored["executions"][candidate["execution_id"]]
+            assert execution["state_before"] == world.digest()
+            if not candidate["tool"]:
+                seen["answers"] += 1
+                assert execution["execution_kind"] == "answer_check"
+                assert execution["state_after"] == execution["state_before"]
+                checked = decode(execution["result"])
+                goal = step == len(task.program) and reached(task.goal, world.digest(), observed)
+                assert checked["goal_reached"] == goal
+                right = candidate["outcome"] == "frontier"
+                assert right == (goal and not checked["untold"])
+                assert right == (candidate["response"] == task.row["response"])
+                continue
+            taken = episode.act(candidate["tool"], candidate["arguments"])
+            assert taken.outcome.status == execution["status"]
+            assert taken.state_after == execution["state_after"]
+            assert decode(execution["result"]) == taken.outcome.result
+            seen["calls"] += 1
+            if "beside" in candidate:
+                second = candidate["beside"]
+                execution = stored["executions"][second["execution_id"]]
+                taken = episode.act(second["tool"], second["arguments"])
+                assert (taken.outcome.status, taken.state_after) == (
+                    execution["status"],
+                    execution["state_after"],
+                )
+                seen["second calls"] += 1
+            world.rollback(here)
+        world.rollback(start)
+    assert min(seen.values()) > 100, seen
 
 
 def test_every_negative_is_wrong_when_executed_again(stored, worlds):
@@ -112,36 +174,88 @@ def test_every_negative_is_wrong_when_executed_again(stored, worlds):
             outcome = candidate["outcome"]
             assert outcome in WRONG | RIGHT
             seen[outcome] += 1
+            if not candidate["tool"]:
+                assert outcome in {"diverges", "frontier"}
+                continue
+            chosen = [candidate, candidate["beside"]] if "beside" in candidate else [candidate]
             if outcome == "error":
                 start = world.mark()
                 episode = Episode(world, task.program)
                 episode.perform_all(range(step))
-                assert world.call(candidate["tool"], candidate["arguments"]).status != "ok"
+                statuses = [world.call(one["tool"], one["arguments"]).status for one in chosen]
+                assert set(statuses) != {"ok"}
                 world.rollback(start)
-            elif outcome == "diverges" and candidate["tool"]:
-                assert not continuation_reaches(world, task, step, candidate)
-            elif outcome == "inefficient":
-                assert continuation_reaches(world, task, step, candidate)
+            elif outcome == "diverges":
+                assert not continuation_reaches(world, task, step, *chosen)
+            elif outcome in {"useless", "harmless"}:
+                assert continuation_reaches(world, task, step, *chosen)
             elif outcome == "ungrounded":
-                second = candidate.get("beside", {}).get("arguments", {})
-                values = [*candidate["arguments"].values(), *second.values()]
-                assert any(repr(value) not in known for value in values)
-    assert min(seen[name] for name in WRONG) > 50, seen
+                assert any(repr(value) not in known for value in candidate["arguments"].values())
+    assert min(seen[name] for name in WRONG - {"ungrounded"}) > 500, seen
+    assert seen["ungrounded"] > 5
+    assert seen["harmless"] > 5
+
+
+def test_what_is_useless_shows_nothing_that_is_needed_and_what_is_harmless_does(stored):
+    """Told from the tables alone: a look-up helps where it is a later step or shows an id that one takes."""
+    helped = Counter()
+    for task, step, candidates in points(stored):
+        turn = task.steps[min(step, len(task.steps) - 1)]["turn"]
+        left = [one for one in task.steps[step:] if one["turn"] == turn]
+        results = {one["step"]: stored["executions"][one["execution_id"]]["result"] for one in left}
+        later = [(one["tool"], one["arguments"], results[one["step"]]) for one in left]
+        before = [stored["executions"][one["execution_id"]]["result"] for one in task.steps[:step]]
+        needed = {
+            value
+            for one in left
+            for pointer, source in decode(one["bound_from"]).items()
+            if source["step"] >= step
+            and isinstance(value := decode(one["arguments"])[pointer[1:]], str)
+            and value[4:5] != "-"
+            and not any(f'"{value}"' in shown for shown in (*before, *task.turns))
+        }
+        for candidate in candidates:
+            if candidate["outcome"] not in {"useless", "harmless"} or not candidate["tool"]:
+                continue
+            execution = stored["executions"][candidate["execution_id"]]
+            if execution["state_after"] != execution["state_before"] or "beside" in candidate:
+                continue
+            arguments = msgspec.json.encode(candidate["arguments"], order="sorted").decode()
+            call = candidate["tool"], arguments, execution["result"]
+            # A look-up of another thing helps nobody, whatever it happens to show.
+            another = any(
+                one["tool"] == candidate["tool"]
+                and any(candidate["arguments"].get(k, v) != v for k, v in decode(one["arguments"]).items())
+                and results[one["step"]] != execution["result"]
+                for one in left
+            )
+            shows = not another and any(f'"{value}"' in execution["result"] for value in needed)
+            helps = call in later or shows
+            told = any(value in task.said for value in needed)
+            assert helps == (candidate["outcome"] == "harmless") or told, (
+                task.row["trajectory_id"],
+                step,
+                candidate,
+                needed,
+            )
+            helped[helps] += 1
+    assert min(helped.values()) > 5, helped
 
 
 def test_the_gold_step_is_always_among_the_candidates_and_every_point_has_negatives(stored):
     for task, step, candidates in points(stored):
-        gold = task.steps[step]
         first = candidates[0]
-        assert (first["tool"], first["arguments"], first["outcome"]) == (
-            gold["tool"],
-            decode(gold["arguments"]),
-            "frontier",
-        )
+        assert first["outcome"] == "frontier"
+        if step == len(task.steps):
+            assert (first["tool"], first["response"]) == ("", task.row["response"])
+        else:
+            gold = task.steps[step]
+            assert (first["tool"], first["arguments"]) == (gold["tool"], decode(gold["arguments"]))
+            assert first["execution_id"] == gold["execution_id"]
         # A lone call without arguments has no value to get wrong and no later step to come too early.
-        fewest = 3 if len(task.steps) > 1 or first["arguments"] else 2
-        assert sum(candidate["outcome"] not in {"frontier"} for candidate in candidates) >= fewest
-        assert any(candidate["outcome"] in WRONG for candidate in candidates)
+        assert sum(one["outcome"] in WRONG for one in candidates) >= (2 if len(task.steps) > 1 else 1)
+        kinds = [one["mutation"] for one in candidates if one["outcome"] in WRONG]
+        assert len(set(kinds)) > 1 or len(task.steps) == 1
 
 
 def linear_extensions(before):
@@ -192,12 +306,14 @@ def test_every_step_that_may_come_next_in_some_order_is_called_frontier_and_reac
         wrong = {
             (candidate["tool"], repr(candidate["arguments"]))
             for candidate in candidates
-            if candidate["outcome"] in WRONG and candidate["mutation"] != "parallel_dependents"
+            if candidate["outcome"] in WRONG and "beside" not in candidate
         }
         for order in linear_extensions(before):
-            if order[:step] != tuple(range(step)):
+            if step == len(task.steps) or order[:step] != tuple(range(step)):
                 continue
             following = task.steps[order[step]]
+            if following["turn"] != task.steps[step]["turn"]:
+                continue  # nobody has asked for it yet
             key = following["tool"], repr(decode(following["arguments"]))
             assert key in called
             assert key not in wrong
@@ -210,17 +326,20 @@ def test_every_step_that_may_come_next_in_some_order_is_called_frontier_and_reac
     assert checked > 300
 
 
-def test_relevance_is_a_share_and_higher_for_siblings_than_for_strangers(stored):
-    by_kind = {"wrong_tool": [], "unrelated_tool": [], "wrong_value": []}
+def test_relevance_ranks_what_is_right_above_what_is_wrong_and_neighbours_above_strangers(stored):
+    by_kind = {"neighbour_value": [], "near_tool": [], "wrong_lookup": []}
     for _, _, candidates in points(stored):
+        right = [one["relevance"] for one in candidates if one["outcome"] in RIGHT]
+        wrong = [one["relevance"] for one in candidates if one["outcome"] in WRONG]
         assert candidates[0]["relevance"] == 1.0
+        assert min(right) > max(wrong)
         for candidate in candidates:
             assert 0.0 <= candidate["relevance"] <= 1.0
-            assert candidate["relevance_method"] == "overlap-1"
-            if candidate["mutation"] in by_kind:
+            assert candidate["relevance_method"] == "left-1"
+            if candidate["mutation"] in by_kind and candidate["outcome"] in WRONG:
                 by_kind[candidate["mutation"]].append(candidate["relevance"])
     mean = {name: sum(values) / len(values) for name, values in by_kind.items()}
-    assert mean["wrong_value"] > mean["wrong_tool"] > mean["unrelated_tool"]
+    assert mean["neighbour_value"] > mean["near_tool"] > mean["wrong_lookup"]
 
 
 def test_every_contrastive_trajectory_fails_its_own_task_and_departs_where_it_says(stored, worlds):
@@ -266,9 +385,62 @@ def test_requests_without_a_call_withhold_what_they_say(stored, worlds):
     assert set(categories) == {"tool_missing", "trap", "parameter_missing", "no_tool_needed"}
 
 
-def test_outcomes_keep_the_mix_asked_for(run):
-    counts = run.info["counts"]["candidates"]
-    mix = BuildConfig().contrast.outcome_mix
-    total = sum(counts[name] for name in mix)
-    for name, share in mix.items():
-        assert abs(counts[name] / total - share) <= 0.02, (name, counts)
+def test_where_no_call_is_right_every_call_is_wrong(stored):
+    seen = Counter()
+    for point in stored["decision_points"]:
+        row = stored["by_id"][point["trajectory_id"]]
+        if row["n_actions"]:
+            continue
+        category = stored["tasks"][row["task_id"]]["category"]
+        first, *others = decode(point["candidates"])
+        assert (first["tool"], first["response"], first["outcome"]) == ("", row["response"], "frontier")
+        assert others
+        withheld = decode(stored["tasks"][row["task_id"]]["withheld_tool_ids"])
+        for one in others:
+            assert one["outcome"] in WRONG
+            assert one["execution_id"] in stored["executions"]
+            assert one["relevance"] < first["relevance"]
+            assert one["tool_id"] not in withheld
+            seen[category, bool(one["tool"])] += 1
+    assert {category for category, called in seen if called} == {
+        *("tool_missing", "trap", "parameter_missing", "no_tool_needed")
+    }
+
+
+def test_kinds_keep_to_their_weights_and_trivial_ones_are_few(stored):
+    weights = BuildConfig().contrast.kinds
+    counts = Counter(
+        one["mutation"]
+        for point in stored["decision_points"]
+        if stored["by_id"][point["trajectory_id"]]["n_actions"]
+        for one in decode(point["candidates"])
+        if one["outcome"] in WRONG
+    )
+    total = counts.total()
+    assert set(counts) == set(weights)
+    assert sum(counts[kind] for kind in TRIVIAL_KINDS) / total <= 0.1
+    for kind in TRIVIAL_KINDS:
+        assert counts[kind] / total <= weights[kind] / sum(weights.values()) + 0.005
+    # Kinds that nearly every point allows come as often as they should, or stand in for those that few allow.
+    for kind in (
+        "neighbour_value",
+        "near_tool",
+        "id_as_name",
+        "wrong_format",
+        "repeated_call",
+        "wrong_lookup",
+    ):
+        assert 0.75 <= counts[kind] / total / (weights[kind] / sum(weights.values())) <= 1.5, (kind, counts)
+
+
+def test_contrastive_trajectories_are_realistic(stored):
+    counts = Counter(row["mutation"] for row in stored["trajectories"] if row["kind"] == "contrastive")
+    assert sum(counts[kind] for kind in TRIVIAL_KINDS) / counts.total() <= 0.15
+    assert counts["ignored_error"] > 10
+    for row in stored["trajectories"]:
+        if row["mutation"] == "ignored_error":
+            steps = stored["steps"][row["trajectory_id"]]
+            failed = [stored["executions"][one["execution_id"]] for one in steps[row["diverge_step"] :]]
+            errors = [decode(one["error"])["message"] for one in failed if one["status"] != "ok"]
+            assert errors
+            assert not any(message in row["response"] for message in errors)

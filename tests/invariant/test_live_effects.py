@@ -186,7 +186,10 @@ def _outcomes(run: Run) -> Counter[str]:
         for one in msgspec.json.decode(row.candidates):
             if one["mutation"]:
                 found[one["outcome"]] += 1
-                if one["execution_id"]:
+                if not one["tool"]:
+                    # An answer calls nothing: what is stored is the check of it.
+                    assert executions[one["execution_id"]].execution_kind == "answer_check"
+                elif one["execution_id"]:
                     # Refused by its schema or by name before anything was sent; or another step of the same gold
                     # trajectory, which is told from its record.
                     gold = (row.trajectory_id, one["execution_id"]) in steps
@@ -196,7 +199,9 @@ def _outcomes(run: Run) -> Counter[str]:
     for name, execution in steps:
         if name in parents:
             told = (parents[name], execution) in steps
-            assert told or executions[execution].status == "schema_error", execution
+            made = executions[execution]
+            # An answer calls nothing: what is stored is the check of it.
+            assert told or made.status == "schema_error" or made.execution_kind == "answer_check", execution
     return found
 
 

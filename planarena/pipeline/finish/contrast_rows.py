@@ -49,7 +49,7 @@ def _write_decision_points(
                 trajectory_id=trajectory_id,
                 step=step,
                 prefix_hash=prefix,
-                candidates=canonical_json([_entry(rows, candidate) for candidate in candidates]),
+                candidates=canonical_json([_entry(rows, one, execution_ids) for one in candidates]),
             )
         )
         rows.counts["decision_points"] += 1
@@ -118,8 +118,12 @@ def _write_contrastive(
     return trajectory_id
 
 
-def _entry(rows: ScenarioRows, candidate: Candidate) -> dict[str, Any]:
+def _entry(rows: ScenarioRows, candidate: Candidate, gold: Sequence[str] = ()) -> dict[str, Any]:
     tool = rows.tools.get(candidate.tool)
+    if candidate.gold >= 0:
+        execution_id = gold[candidate.gold]
+    else:
+        execution_id = rows.executed(candidate.attempt, proven=False) if candidate.attempt else ""
     entry: dict[str, Any] = {
         "tool": candidate.tool,
         "tool_id": tool.tool_id if tool is not None else "",
@@ -128,10 +132,17 @@ def _entry(rows: ScenarioRows, candidate: Candidate) -> dict[str, Any]:
         "relevance": candidate.relevance,
         "relevance_method": candidate.scorer or METHOD,
         "mutation": candidate.mutation,
-        "execution_id": rows.executed(candidate.attempt, proven=False) if candidate.attempt else "",
+        "execution_id": execution_id,
     }
+    if not candidate.tool:
+        entry["response"] = candidate.response
     if candidate.beside is not None:
-        entry["beside"] = {"tool": candidate.beside[0], "arguments": candidate.beside[1]}
+        second = rows.executed(candidate.second, proven=False) if candidate.second else ""
+        entry["beside"] = {
+            "tool": candidate.beside[0],
+            "arguments": candidate.beside[1],
+            "execution_id": second,
+        }
     if candidate.model:
         entry["model"] = candidate.model
     rows.counts[f"candidates:{candidate.outcome}"] += 1
@@ -196,15 +207,14 @@ def write_no_call(rows: ScenarioRows, number: int, item: NoCall) -> None:
     )
     rows.counts["no_call"] += 1
     rows.counts[f"no_call_category:{item.category}"] += 1
-    if item.tempting is not None:
-        answer = Candidate("", {}, "frontier", 1.0, "", None)
+    if item.choices:
         rows.rows["decision_points"].append(
             DecisionPointRow(
                 decision_point_id=content_id("decision_point", trajectory_id, 0),
                 trajectory_id=trajectory_id,
                 step=0,
                 prefix_hash=content_id("prefix", scenario.scenario_id, []),
-                candidates=canonical_json([_entry(rows, answer), _entry(rows, item.tempting)]),
+                candidates=canonical_json([_entry(rows, one) for one in item.choices]),
             )
         )
         rows.counts["decision_points"] += 1

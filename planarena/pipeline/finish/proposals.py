@@ -19,7 +19,7 @@ from planarena.generate.model_records import Proposal, Written
 from planarena.generate.mutations import Knowledge
 from planarena.generate.semantic_values import hidden_values
 from planarena.pipeline.execute.scenarios import rng_for
-from planarena.pipeline.language.contrast import ScenarioContrast, as_attempt
+from planarena.pipeline.language.contrast import ScenarioContrast, Spoken, as_attempt
 from planarena.pipeline.language.describe import ScenarioLanguage, steps_of
 from planarena.pipeline.products import (
     Candidate,
@@ -96,7 +96,7 @@ class ScenarioProposals(ScenarioContrast):
         program = self._program(task)
         taken = task.steps
         proposals = list(written.proposals)
-        points = self._choices(task, said, program, taken, proposals, written)
+        points = self._choices(task, said, program, taken, words, proposals, written)
         wrong = list(said.contrast.trajectories) if said.contrast is not None else []
         for place, one in enumerate(proposals):
             if one.part == "trajectory" and not one.verdict:
@@ -115,17 +115,23 @@ class ScenarioProposals(ScenarioContrast):
         said: Language,
         program: Sequence[Call],
         taken: Sequence[Taken],
+        words: list[StepWords],
         proposals: list[Proposal],
         written: Written,
     ) -> tuple[tuple[Candidate, ...], ...]:
-        before = self._before(task)
         episode = Episode(self.world, program)
-        known = Knowledge(self.scene, (call.literals for call in program))
         scores = {one.step: one for one in written.scores}
         points: list[tuple[Candidate, ...]] = []
-        for step in range(len(program)):
-            point = DecisionPoint(program, before, step, taken, task.goal)
-            there = list(said.contrast.points[step]) if said.contrast is not None else self._ready(point)
+        reported = [task.asked_in(turn) for turn in range(len(said.turns))]
+        spoken = Spoken(said.turn_of, (*said.turn_responses, said.response), reported)
+        for at in self._situations(task, program, taken, words, spoken, episode):
+            step, point, known = at.point.step, at.point, at.known
+            there = (
+                list(said.contrast.points[step]) if said.contrast is not None else self._right(at, episode)
+            )
+            if at.gold is None and there[0].response != said.response:
+                # A model's words took the place of the offline ones: they are the right answer.
+                there = [self._right(at, episode)[0], *there[1:]]
             waiting = [
                 place
                 for place, one in enumerate(proposals)
@@ -147,21 +153,20 @@ class ScenarioProposals(ScenarioContrast):
                     continue
                 there.append(found)
             points.append(tuple(there))
-            episode.perform(step)
-            known.learn(taken[step])
         self.world.rollback(self.start)
         return tuple(points)
 
     def _try(self, episode: Episode, point: DecisionPoint, known: Knowledge, one: Proposal) -> Candidate:
         """Execute a proposed choice from the gold state and say what it is worth."""
         tool, arguments = one.content["tool"], one.content["arguments"]
-        relevance = self._relevance(point, tool, arguments)
         if tool not in self.scene.tools:
+            relevance = self._relevance(point, "error", tool, arguments)
             attempt = as_attempt(self._refused(tool, arguments))
             return Candidate(tool, arguments, "error", relevance, MUTATION, attempt, model=one.model)
         grounded = not self._foresees(tool, arguments, point, known)
-        outcome, taken = judge_choice(episode, point, Choice(tool, arguments, grounded))
+        outcome, taken, _ = judge_choice(episode, point, Choice(tool, arguments, grounded), known.scalars)
         executed = None if taken is None else as_attempt(taken)
+        relevance = self._relevance(point, outcome, tool, arguments)
         return Candidate(tool, arguments, outcome, relevance, MUTATION, executed, model=one.model)
 
     def _refused(self, tool: str, arguments: dict[str, Any]) -> Taken:
@@ -203,10 +208,12 @@ class ScenarioProposals(ScenarioContrast):
         while common < min(len(calls), len(gold)) and calls[common] == gold[common]:
             common += 1
         attempts = made[common:]
-        found = self._written(common, MUTATION, attempts, words, rng)
+        found = self.writer.write(common, MUTATION, attempts, words, rng)
         plans = tuple(call["plan"] for call in one.content[common : len(made)])
         found = msgspec.structs.replace(found, step_plans=plans, call_id=one.call_id)
-        if any((each.diverge_step, each.attempts) == (common, found.attempts) for each in wrong):
+        # Offline, several answers may come after the same calls; here the calls are what was proposed.
+        alike = [each for each in wrong if (each.diverge_step, each.attempts) == (common, found.attempts)]
+        if any(each.attempts or each.call_id for each in alike):
             return msgspec.structs.replace(one, verdict="duplicate", detail=detail)
         wrong.append(found)
         return msgspec.structs.replace(one, verdict="misses_goal", detail=detail)

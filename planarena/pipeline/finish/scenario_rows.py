@@ -27,7 +27,10 @@ from planarena.records.tables import (
 )
 from planarena.tasks.algebra import parse, render
 
-__all__ = ["ScenarioRows"]
+__all__ = ["ANSWER_CHECK", "ScenarioRows"]
+
+# The execution kind of an answer: no tool was called, the goal and what the answer tells were checked.
+ANSWER_CHECK = "answer_check"
 
 
 class ScenarioRows:
@@ -209,13 +212,20 @@ class ScenarioRows:
         return gold, execution_ids
 
     def executed(self, attempt: ExecutedCall, *, proven: bool) -> str:
-        """Write an execution, unless it was written before, and return its id."""
+        """Write an execution, unless it was written before, and return its id.
+
+        That of an answer, which calls no tool, is the check of the goal at the end of its episode.
+        """
         tool = self.tools.get(attempt.tool)
         name = tool.tool_id if tool is not None else attempt.tool
         identity: list[Any] = [attempt.state_before, name, attempt.arguments]
         if self.is_live:
             # Nobody sees the state of what is live: equal calls may give other results at another time.
             identity += [attempt.result, attempt.error, self.once]
+        elif not attempt.tool:
+            # What was observed before decides too, and the state does not hold it.
+            identity.append(attempt.result)
+        kind = self.execution_kind if attempt.tool else ANSWER_CHECK
         execution_id = content_id("execution", *identity)
         # The same call from the same state is one execution, however many trajectories make it.
         if execution_id not in self.executions:
@@ -228,11 +238,11 @@ class ScenarioRows:
                     error=canonical_json(attempt.error),
                     state_before=attempt.state_before,
                     state_after=attempt.state_after,
-                    execution_kind=self.execution_kind,
+                    execution_kind=kind,
                     proven=proven,
                 )
             )
-            self.counts[f"executions:{self.execution_kind}"] += 1
+            self.counts[f"executions:{kind}"] += 1
         return execution_id
 
     def step(

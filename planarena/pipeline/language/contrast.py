@@ -1,52 +1,85 @@
 """Contrast: wrong choices at every decision point, executed from the gold state, and where they lead.
 
-Live tools execute no wrong choice: of theirs only those stand that need no execution (answering too early, a call that
-is refused before it is sent, a value that cannot be known), and gold calls are told from their record.
+An answer is a choice too: what is executed then is the check of the goal and of what the answer tells.
+Live tools execute no wrong choice: of theirs only those stand that need no call of them (answers, a call that is
+refused before it is sent), and gold calls are told from their record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
 
-from planarena.config import ContrastConfig
+from planarena.config import TRIVIAL_KINDS, ContrastConfig
 from planarena.environments import World
 from planarena.environments.wording import ToolWording, parse_pointer
-from planarena.episodes import Backend, Episode, ReplayBackend, Taken, WithheldCallError, reached
+from planarena.episodes import (
+    Backend,
+    Episode,
+    ExecutedCall,
+    ReplayBackend,
+    Taken,
+    WithheldCallError,
+    reached,
+)
 from planarena.generate.clauses import StepWords
-from planarena.generate.mutations import MUTATIONS, Knowledge, Proposal, Scene, propose
-from planarena.generate.offline import write_failure, write_response, write_step_plan
-from planarena.generate.relevance import relevance, tool_similarity
+from planarena.generate.mutations import Knowledge, Proposal, Scene, Situation, propose
+from planarena.generate.relevance import (
+    DONE_BEFORE,
+    NOT_YET,
+    likeness,
+    relevance_of_answer,
+    relevance_of_call,
+)
+from planarena.generate.wrong_answers import told_in, values_told
+from planarena.pipeline.language.departures import DepartureWriter, as_attempt
 from planarena.pipeline.products import Attempt, Candidate, Contrast, Contrastive, Executed, ExecutedScenario
 from planarena.proofs import Choice, DecisionPoint, judge_choice, ready_steps
+from planarena.records import RIGHT_OUTCOMES, WRONG_OUTCOMES
 from planarena.tasks.algebra import order_of, parse
-from planarena.tasks.atoms import Binding, Call, fill, resolve
+from planarena.tasks.atoms import Binding, Call, fill
 
-__all__ = ["ScenarioContrast", "as_attempt"]
+__all__ = ["ScenarioContrast", "Spoken", "as_attempt"]
 
-# Where candidates of each outcome are looked for, best first; "early_stop" is sure to diverge and comes last.
-_SOURCES: dict[str, tuple[str, ...]] = {
-    "diverges": ("wrong_value", "wrong_tool", "too_early", "early_stop"),
-    "error": ("wrong_tool", "missing_parameter", "hallucinated_tool"),
-    "inefficient": ("unrelated_tool", "wrong_tool", "wrong_value"),
-    "ungrounded": ("too_early", "parallel_dependents"),
-}
-# Calls that a decision point may cost beyond those that end up as candidates.
+# Proposals that a decision point may execute beyond those that end up as candidates.
 _MOST_TRIES = 6
+# Right choices besides the steps of the gold that a point keeps where they are found by the way.
+_MOST_EXTRA = 1
+_FIRST_ONLY = 3
+# Faults by which something right is found: a step made early, a look-up with another tool. A wrong value that happens to
+# leave the same state is neither a right choice nor a wrong one.
+_MAY_BE_RIGHT = ("wrong_order", "near_tool")
+
+
+class Spoken(NamedTuple):
+    """What was said of a task.
+
+    Attributes:
+        turn_of: The user's message of each step.
+        answers: To each message.
+        reported: By message, the steps that its answer tells.
+    """
+
+    turn_of: Sequence[int]
+    answers: Sequence[str]
+    reported: Sequence[Sequence[int]]
 
 
 class _Judged(NamedTuple):
     proposal: Proposal
     outcome: str
-    taken: Taken | None
+    relevance: float
+    attempt: Attempt | None
+    second: Attempt | None = None
 
 
 class ScenarioContrast:
-    """Makes the contrast of a scenario's tasks; outcomes are balanced over the scenario.
+    """Makes the contrast of a scenario's tasks; the kinds of faults keep to their weights over the scenario.
 
     Args:
-        config: How much, and in which mix.
+        config: How much, and which kinds.
         scenario: The scenario.
         world: Its world in the initial state, where it is left after every task.
         wording: The words of its tools.
@@ -59,44 +92,39 @@ class ScenarioContrast:
         world: World,
         wording: dict[str, ToolWording],
     ) -> None:
-        self.config, self.scenario, self.world, self.wording = config, scenario, world, wording
-        literals: dict[str, list[Any]] = {}
+        self.config, self.scenario, self.world = config, scenario, world
+        self.writer = DepartureWriter(world, wording)
         tools = {name: world.operations[name].tool for name in scenario.tools}
-        for atom in scenario.atoms:
-            for name, value in atom.arguments.items():
-                semantic = tools[atom.tool].parameters[name].get("x-semantic", "")
-                known = literals.setdefault(semantic, [])
-                if value not in known:
-                    known.append(value)
-        closed = [(atom.tool, atom.arguments) for atom in scenario.atoms if not atom.needs]
-        similar = {(a, b): tool_similarity(tools[a], tools[b]) for a in tools for b in tools}
-        self.scene = Scene(tools, literals, closed, scenario.facts, similar, {}, {})
-        self.counts = dict.fromkeys(config.outcome_mix, 0)
+        self.scene = Scene.of(tools, scenario.atoms, scenario.facts)
+        total = sum(config.kinds.values())
+        self.weights = {kind: weight / total for kind, weight in config.kinds.items() if weight}
+        # Small scenarios begin at different places, so that over many of them every kind gets its share.
+        start = Random(scenario.scenario_id)
+        self.lead = {kind: start.random() for kind in self.weights}
+        self.counts = dict.fromkeys(self.weights, 0)
         self.spares = not world.live_tools.isdisjoint(scenario.tools)
         self.start = world.mark()
 
-    def contrast(self, task: Executed, words: list[StepWords], rng: Random) -> Contrast:
-        """Return the candidates at every step of a task, and contrastive trajectories.
+    def contrast(self, task: Executed, words: list[StepWords], spoken: Spoken, rng: Random) -> Contrast:
+        """Return the candidates at every step of a task and at its answer, and contrastive trajectories.
 
         Args:
             task: The proven task.
             words: Its steps as the language part sees them.
+            spoken: What was said of it.
             rng: Decides among equals.
         """
         program = self._program(task)
         taken = task.steps
-        before = self._before(task)
         episode = Episode(self._backend(taken), program)
-        known = Knowledge(self.scene, (call.literals for call in program))
         points: list[tuple[Candidate, ...]] = []
         wrong: list[tuple[int, _Judged]] = []
-        for step in range(len(program)):
-            point = DecisionPoint(program, before, step, taken, task.goal)
-            judged = self._judge_some(episode, point, known, rng)
-            points.append((*self._ready(point), *(self._candidate(point, one) for one in judged)))
-            wrong += [(step, one) for one in judged if one.outcome in {"diverges", "ungrounded", "error"}]
-            episode.perform(step)
-            known.learn(taken[step])
+        for at in self._situations(task, program, taken, words, spoken, episode):
+            right = self._right(at, episode)
+            judged = self._judge_some(at, episode, rng)
+            points.append((*right, *(self._candidate(one) for one in judged)))
+            if at.gold is not None:
+                wrong += [(at.point.step, one) for one in judged if self._departs(at, spoken, one)]
         self.world.rollback(self.start)
         return Contrast(tuple(points), tuple(self._go_on(task, program, taken, words, wrong, rng)))
 
@@ -127,114 +155,190 @@ class ScenarioContrast:
             before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
         return before
 
+    def _situations(
+        self,
+        task: Executed,
+        program: Sequence[Call],
+        taken: Sequence[Taken],
+        words: list[StepWords],
+        spoken: Spoken,
+        episode: Episode,
+    ) -> Iterator[Situation]:
+        """Yield the decision points of a task, the last one where only the answer is left; each performs its step."""
+        before, turns = self._before(task), list(spoken.turn_of)
+        groups = [step.group for step in task.steps]
+        asked = [number in task.reported for number in range(len(words))]
+        told = [
+            values_told(words, reported, answer)
+            for reported, answer in zip(spoken.reported, spoken.answers, strict=True)
+        ]
+        known = Knowledge(self.scene, ())
+        for step in range(len(program) + 1):
+            turn = turns[min(step, len(turns) - 1)]
+            since = turns.index(turn)
+            until = len(turns) - turns[::-1].index(turn)
+            if step == since:
+                known.hear(call.literals for call in program[since:until])
+            point = DecisionPoint(program, before, step, taken, task.goal, until)
+            yield Situation(
+                *(self.scene, known, point, words, since, groups, asked),
+                *(spoken.reported[turn], spoken.answers[turn], told[turn]),
+            )
+            if step < len(program):
+                episode.perform(step)
+                known.learn(taken[step])
+
     # -- candidates ----------------------------------------------------------------------------
 
-    def _judge_some(
-        self, episode: Episode, point: DecisionPoint, known: Knowledge, rng: Random
-    ) -> list[_Judged]:
-        streams = {name: propose(name, self.scene, known, point, rng) for name in MUTATIONS}
-        spare: list[_Judged] = []
+    def _judge_some(self, at: Situation, episode: Episode, rng: Random) -> list[_Judged]:
+        """Return wrong choices of the kinds that are due, and what turned out right by the way."""
         chosen: list[_Judged] = []
-        seen: list[tuple[str, dict[str, Any], Any]] = []
-        tries = 0
-        barren: set[str] = set()
-        while len(chosen) < self.config.candidates:
-            # Every point teaches something: the last place is kept for a wrong choice if there is none yet.
-            last = len(chosen) == self.config.candidates - 1
-            all_right = all(one.outcome == "inefficient" for one in chosen)
-            wanted = self._most_lacking(barren | {"inefficient"} if last and all_right else barren)
-            if wanted is None:
+        extra: list[_Judged] = []
+        seen: list[tuple[str, dict[str, Any], Any, str]] = []
+        most = self.config.candidates
+        tries = most + _MOST_TRIES
+        kinds = self._due() if most else []
+        # Where few kinds fit, each may come twice. Every point teaches something: a trivial fault where nothing else fits.
+        for number, kind in enumerate((*kinds, *kinds, *TRIVIAL_KINDS)):
+            trivial = number >= 2 * len(kinds)
+            if len(chosen) >= most or (tries <= 0 and not trivial) or (trivial and chosen):
                 break
-            found = next((one for one in spare if one.outcome == wanted), None)
-            if found is not None:
-                spare.remove(found)
-            else:
-                sources = list(_SOURCES[wanted])
-                if wanted == "error" and rng.random() < 0.5:
-                    sources.reverse()
-                for name in sources:
-                    # A source that cannot miss costs nothing; the others are tried while there is patience.
-                    sure = name in {
-                        "early_stop",
-                        "missing_parameter",
-                        "hallucinated_tool",
-                        "parallel_dependents",
-                    }
-                    if tries >= _MOST_TRIES and not sure:
-                        continue
-                    proposal = next(streams[name], None)
-                    if proposal is None:
-                        continue
-                    key = (proposal.tool, proposal.arguments, proposal.beside)
-                    if key in seen:
-                        continue
-                    seen.append(key)
-                    tries += not sure
-                    try:
-                        outcome, taken = judge_choice(episode, point, Choice(*proposal[1:4]))
-                    except WithheldCallError:
-                        continue
-                    one = _Judged(proposal, outcome, taken)
-                    if outcome == wanted:
-                        found = one
-                        break
-                    if outcome != "frontier":
-                        spare.append(one)
-            if found is None:
-                barren.add(wanted)
+            if kind not in self.weights:
                 continue
-            self.counts[wanted] += 1
-            chosen.append(found)
-        # What the mix did not ask for still says something, if there is room.
-        for one in spare:
-            if len(chosen) >= self.config.candidates:
-                break
-            if one.outcome == "equivalent":
-                chosen.append(one)
-        return chosen
+            for proposal in islice(propose(kind, at, rng), _FIRST_ONLY):
+                key = (proposal.tool, proposal.arguments, proposal.beside, proposal.response)
+                if key in seen:
+                    continue
+                seen.append(key)
+                tries -= bool(proposal.tool)
+                judged = self._judge(at, episode, proposal)
+                if judged is None:
+                    continue
+                if judged.outcome in WRONG_OUTCOMES:
+                    chosen.append(judged)
+                    self.counts[kind] += 1
+                    break
+                if kind in _MAY_BE_RIGHT and judged.outcome != "frontier" and len(extra) < _MOST_EXTRA:
+                    extra.append(judged)
+        return [*extra, *chosen]
 
-    def _most_lacking(self, barren: set[str]) -> str | None:
-        mix = self.config.outcome_mix
+    def _due(self) -> list[str]:
+        """Return the kinds by how much they lack, of the trivial ones only those that are due."""
         total = sum(self.counts.values()) + 1
-        weight = sum(mix.values())
-        live = [name for name, share in mix.items() if share > 0 and name not in barren]
-        return max(live, key=lambda name: mix[name] / weight * total - self.counts[name], default=None)
+        lacks = {
+            kind: weight * total + self.lead[kind] - self.counts[kind]
+            for kind, weight in self.weights.items()
+        }
+        kinds = [kind for kind in lacks if kind not in TRIVIAL_KINDS or lacks[kind] >= 1]
+        return sorted(kinds, key=lambda kind: -lacks[kind])
 
-    def _ready(self, point: DecisionPoint) -> list[Candidate]:
-        """Return the right choices: the ready steps, the gold one first."""
-        return [
-            Candidate(
-                point.taken[step].tool,
-                point.taken[step].arguments,
-                "frontier",
-                self._relevance(point, point.taken[step].tool, point.taken[step].arguments),
-                "",
-                None,
-            )
-            for step in ready_steps(point)
-        ]
+    def _judge(self, at: Situation, episode: Episode, proposal: Proposal) -> _Judged | None:
+        """Execute a proposal; None where it may not be, or cannot be: an environment's own fault is no lesson."""
+        if not proposal.tool:
+            return self._judge_answer(at, episode, proposal)
+        try:
+            found = judge_choice(episode, at.point, Choice(*proposal[1:5]), at.known.scalars)
+        except WithheldCallError:
+            return None
+        except Exception:
+            # A date that is none, say, which the schema lets through: what the environment does then is not defined.
+            return None
+        return _Judged(
+            proposal,
+            found.outcome,
+            self._relevance(at.point, found.outcome, proposal.tool, proposal.arguments, proposal.beside),
+            None if found.taken is None else as_attempt(found.taken),
+            None if found.beside is None else as_attempt(found.beside),
+        )
 
-    def _candidate(self, point: DecisionPoint, one: _Judged) -> Candidate:
+    def _judge_answer(self, at: Situation, episode: Episode, proposal: Proposal) -> _Judged | None:
+        point = at.point
+        told = told_in(at, proposal.response)
+        # The steps of earlier messages were answered then.
+        goal = not point.left and len(told) == len(at.reported)
+        if goal:
+            return None  # it tells everything after all
+        asked = [step for step in range(at.since, point.left.stop) if at.asked[step]]
+        done = sum(step < point.step for step in asked)
+        untold = len(at.reported) - len(told) if not point.left else 0
+        share = max(done - untold, 0) / max(len(asked), 1)
+        attempt = _checked(at, episode.backend, proposal.response, told)
+        return _Judged(proposal, "diverges", relevance_of_answer(share), attempt)
+
+    def _right(self, at: Situation, episode: Episode) -> list[Candidate]:
+        """Return the right choices: the steps that may come next, the gold one first; at the end the answer."""
+        point, backend = at.point, episode.backend
+        if at.gold is None:
+            attempt = _checked(at, backend, at.answer, told_in(at, at.answer))
+            return [Candidate("", {}, "frontier", 1.0, "", attempt, response=at.answer)]
+        found = []
+        for step in ready_steps(point):
+            one = point.taken[step]
+            executed: ExecutedCall | None = None
+            gold = step
+            if one.state_before != point.taken[point.step].state_before:
+                # The gold makes it in another state: here it is executed for itself.
+                executed, gold = self._executed(backend, one), -1
+            found.append(Candidate(one.tool, one.arguments, "frontier", 1.0, "", executed, gold=gold))
+        return found
+
+    @staticmethod
+    def _executed(backend: Backend, one: Taken) -> Attempt | None:
+        mark = backend.mark()
+        try:
+            return as_attempt(Episode(backend).act(one.tool, one.arguments))
+        except WithheldCallError:
+            return None
+        finally:
+            backend.rollback(mark)
+
+    @staticmethod
+    def _candidate(one: _Judged) -> Candidate:
         proposal = one.proposal
         return Candidate(
             proposal.tool,
             proposal.arguments,
             one.outcome,
-            self._relevance(point, proposal.tool, proposal.arguments),
+            one.relevance,
             proposal.mutation,
-            None if one.taken is None else as_attempt(one.taken),
+            one.attempt,
             proposal.beside,
+            response=proposal.response,
+            second=one.second,
         )
 
-    def _relevance(self, point: DecisionPoint, tool: str, arguments: dict[str, Any]) -> float:
-        gold = point.taken[point.step]
-        if not tool:
-            return 0.0
-        # A tool that does not exist borrows its name, hence its looks, from the right one.
-        similar = self.scene.similar.get((gold.tool, tool), 0.5)
-        return relevance(gold.arguments, similar, arguments)
+    def _relevance(
+        self,
+        point: DecisionPoint,
+        outcome: str,
+        tool: str,
+        arguments: dict[str, Any],
+        beside: tuple[str, dict[str, Any]] | None = None,
+    ) -> float:
+        if outcome in RIGHT_OUTCOMES:
+            return relevance_of_call(outcome)
+        done, best = (1 << point.step) - 1, 0.0
+        if any(one.tool == tool and one.arguments == arguments for one in point.taken[: point.step]):
+            best = DONE_BEFORE
+        else:
+            for step in point.left:
+                gold = point.taken[step]
+                # A tool that does not exist borrows its name, hence its looks, from the right one.
+                similar = self.scene.similar.get((gold.tool, tool), 0.5)
+                weight = NOT_YET if point.before[step] & ~done else 1.0
+                if weight * (0.6 * similar + 0.4) > best:
+                    best = max(best, weight * likeness(gold.arguments, similar, arguments))
+        return relevance_of_call(outcome, best if beside is None else (best + DONE_BEFORE) / 2)
 
     # -- trajectories --------------------------------------------------------------------------
+
+    @staticmethod
+    def _departs(at: Situation, spoken: Spoken, one: _Judged) -> bool:
+        """Say whether a trajectory can go on from a choice: not from one that costs nothing, nor past an answer."""
+        if one.outcome not in {"diverges", "ungrounded", "error"} or one.proposal.beside is not None:
+            return False
+        last = spoken.turn_of[at.point.step] == spoken.turn_of[-1]
+        return bool(one.proposal.tool) or last
 
     def _go_on(
         self,
@@ -252,17 +356,18 @@ class ScenarioContrast:
         for step, one in order:
             if len(made) >= self.config.trajectories:
                 break
-            if one.proposal.mutation in used or one.proposal.beside is not None:
+            proposal = one.proposal
+            if proposal.mutation in used:
                 continue
             try:
-                attempts = self._act_on(task, program, taken, step, one.proposal)
+                attempts = self._act_on(task, program, taken, step, proposal)
             except WithheldCallError:
                 attempts = None
             self.world.rollback(self.start)
             if attempts is None:
                 continue
-            used.add(one.proposal.mutation)
-            made.append(self._written(step, one.proposal.mutation, attempts, words, rng))
+            used.add(proposal.mutation)
+            made.append(self.writer.write(step, proposal.mutation, attempts, words, rng, proposal.response))
         return made
 
     def _act_on(
@@ -297,71 +402,16 @@ class ScenarioContrast:
             return None
         return made
 
-    def _written(
-        self, step: int, mutation: str, attempts: Sequence[Taken], words: list[StepWords], rng: Random
-    ) -> Contrastive:
-        spoken = list(words[:step])
-        lines: list[str] = []
-        for one in attempts:
-            operation = self.world.operations.get(one.tool)
-            if operation is None:
-                name = one.tool.replace("_", " ")
-                lines.append(f"Next: use {name}.")
-                continue
-            known = StepWords(
-                len(spoken),
-                operation,
-                self.wording[one.tool],
-                one.arguments,
-                self._sources_of(spoken, one),
-                one.outcome.result,
-            )
-            spoken.append(known)
-            lines.append(write_step_plan(known, spoken, rng))
-        done = [one for one in spoken if one.result is not None]
-        consumed = {source for one in done for source, _ in one.bound.values()}
-        reported = [one.number for one in done if one.number not in consumed and one.tells_all()]
-        failed = [one.outcome.error["message"] for one in attempts if one.outcome.error is not None]
-        text = write_response(spoken, reported, rng) if reported else ""
-        return Contrastive(
-            step,
-            mutation,
-            tuple(as_attempt(one) for one in attempts),
-            tuple(lines),
-            write_failure(text, failed, rng),
-        )
 
-    def _sources_of(self, spoken: Sequence[StepWords], one: Taken) -> dict[str, tuple[int, str]]:
-        """Find for each hidden argument an earlier result that shows it, so that words need not name an id."""
-        found: dict[str, tuple[int, str]] = {}
-        for name, value in one.arguments.items():
-            schema = self.world.operations[one.tool].tool.parameters.get(name, {})
-            if not schema.get("x-hidden"):
-                continue
-            for earlier in reversed(spoken):
-                pointer = next(
-                    (
-                        text
-                        for text in earlier.wording.refer
-                        if resolve(earlier.result, parse_pointer(text)) == value
-                    ),
-                    None,
-                )
-                if pointer is not None:
-                    found[name] = earlier.number, pointer
-                    break
-        return found
-
-
-def as_attempt(taken: Taken) -> Attempt:
-    """Return a call in the shape that products keep."""
-    outcome = taken.outcome
-    return Attempt(
-        taken.tool,
-        taken.arguments,
-        outcome.status,
-        outcome.result,
-        outcome.error,
-        taken.state_before,
-        taken.state_after,
-    )
+def _checked(at: Situation, backend: Backend, text: str, told: Sequence[int]) -> Attempt:
+    """Check an answer at a decision point as the end of the episode: is the goal reached, and is all told?"""
+    point = at.point
+    digest = backend.digest()
+    shown = {
+        "goal_reached": reached(
+            point.goal, digest, [(one.tool, one.outcome) for one in point.taken[: point.step]]
+        ),
+        "steps_left": [point.taken[step].tool for step in point.left],
+        "untold": [point.taken[step].tool for step in at.reported if step < point.step and step not in told],
+    }
+    return Attempt("", {"response": text}, "ok", shown, None, digest, digest)

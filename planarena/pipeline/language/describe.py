@@ -11,17 +11,19 @@ from planarena.config import BuildConfig
 from planarena.environments import Operation
 from planarena.environments.catalog import restore_world, wording_of
 from planarena.environments.wording import ToolWording
-from planarena.episodes import Episode
+from planarena.episodes import Episode, Taken
 from planarena.generate.answers import untold_output
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepWords
-from planarena.generate.no_call import write_no_calls
+from planarena.generate.no_call import NoCallItem, write_no_calls
 from planarena.generate.offline import write_plan, write_step_plans
 from planarena.generate.queries import Query, Telling, before_of, write_query
+from planarena.generate.relevance import relevance_of_answer, relevance_of_call
 from planarena.pipeline.execute.scenarios import rng_for
-from planarena.pipeline.language.contrast import ScenarioContrast, as_attempt
+from planarena.pipeline.language.contrast import ScenarioContrast, Spoken, as_attempt
 from planarena.pipeline.language.decontamination import strike_queries
 from planarena.pipeline.products import (
+    Attempt,
     Candidate,
     Discard,
     Executed,
@@ -90,13 +92,15 @@ class ScenarioLanguage:
         except (LookupError, ValueError, TypeError) as error:
             # Words made of data that nobody foresaw cost this task, never the chunk.
             return Discard(text, "query", "unsayable", f"{type(error).__name__}: {error}")
+        reported = [task.asked_in(turn) for turn in range(len(query.turns))]
+        spoken = Spoken(task.turn_of, query.answers, reported)
         return Language(
             turns=query.turns,
             plan=plan,
             step_plans=step_plans,
             response=query.answers[-1],
             checks={**checks, "asked_is_told": True},
-            contrast=self.contrast.contrast(task, steps, rng) if self.contrast is not None else None,
+            contrast=self.contrast.contrast(task, steps, spoken, rng) if self.contrast is not None else None,
             register=query.register,
             turn_of=task.turn_of,
             turn_responses=query.answers[:-1],
@@ -108,22 +112,53 @@ class ScenarioLanguage:
         rng = rng_for(self.config.seed, "no_call", scenario.scenario_id)
         atoms = [(atom.tool, atom.arguments) for atom in scenario.atoms if not atom.needs]
         count = self.config.contrast.no_calls
+        items = write_no_calls(self.world, scenario.tools, atoms, self.wording, count, rng)
         return tuple(
-            NoCall(item.category, item.query, item.response, item.withheld, self._tempting(item.tempting))
-            for item in write_no_calls(self.world, scenario.tools, atoms, self.wording, count, rng)
+            NoCall(item.category, item.query, item.response, item.withheld, self._choices(item))
+            for item in items
         )
 
-    def _tempting(self, call: tuple[str, dict[str, Any]] | None) -> Candidate | None:
-        if call is None or call[0] in self.world.live_tools:
-            return None
+    def _choices(self, item: NoCallItem) -> tuple[Candidate, ...]:
+        """Return the right answer to a request without a call, and the calls and answers that are wrong there."""
+        if not self.world.live_tools.isdisjoint(self.scenario.tools):
+            return ()
+        offered = [name for name in self.scenario.tools if name not in item.withheld]
+        digest = self.world.digest()
+
+        def check(text: str) -> Attempt:
+            # No call is right, so that the state is as it should be whatever is said: the text is the fault.
+            shown = {
+                "goal_reached": True,
+                "steps_left": [],
+                "untold": [] if text == item.response else ["request"],
+            }
+            return Attempt("", {"response": text}, "ok", shown, None, digest, digest)
+
+        found = [Candidate("", {}, "frontier", 1.0, "", check(item.response), response=item.response)]
+        for number, (tool, arguments) in enumerate(item.tempting):
+            if tool not in offered:
+                continue
+            taken = self._executed(tool, arguments)
+            if taken is None:
+                continue
+            unchanged = taken.state_after == taken.state_before
+            outcome = "error" if taken.outcome.status != "ok" else "useless" if unchanged else "diverges"
+            relevance = relevance_of_call(outcome, 0.9 - 0.1 * number)
+            found.append(Candidate(tool, arguments, outcome, relevance, "unneeded_call", as_attempt(taken)))
+        for kind, text in item.wrong_answers:
+            relevance = relevance_of_answer(0.5)
+            found.append(Candidate("", {}, "diverges", relevance, kind, check(text), response=text))
+        return tuple(found) if len(found) > 1 else ()
+
+    def _executed(self, tool: str, arguments: dict[str, Any]) -> Taken | None:
+        """Execute a call in the initial state; None where the environment is at a loss with an invented value."""
         start = self.world.mark()
-        taken = Episode(self.world).act(*call)
-        self.world.rollback(start)
-        if taken.outcome.status != "ok":
-            outcome = "error"
-        else:
-            outcome = "inefficient" if taken.state_after == taken.state_before else "diverges"
-        return Candidate(call[0], call[1], outcome, 0.0, "unneeded_call", as_attempt(taken))
+        try:
+            return Episode(self.world).act(tool, arguments)
+        except Exception:
+            return None
+        finally:
+            self.world.rollback(start)
 
 
 def _check_told(task: Executed, steps: Sequence[StepWords], query: Query) -> None:

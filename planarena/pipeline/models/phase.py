@@ -294,9 +294,9 @@ def brief_of(config: BuildConfig, scenario: ExecutedScenario, task: Executed, sa
 
 
 def choices_of(task: Executed, said: Language, brief: TaskBrief) -> list[list[Choice]]:
-    """Return the choices at each decision point that a judge compares, the gold one first."""
+    """Return the choices at each step that a judge compares, the gold one first."""
     if said.contrast is not None:
-        return [[_choice(one) for one in point] for point in said.contrast.points]
+        return [[_choice(one) for one in point] for point in said.contrast.points[: len(task.steps)]]
     return [
         [Choice((Call(step.operation.tool.wire_name, step.arguments),))]
         for step in brief.steps[: len(task.steps)]
@@ -307,4 +307,4 @@ def _choice(candidate: Candidate) -> Choice:
     calls = [Call(candidate.tool, candidate.arguments)] if candidate.tool else []
     if candidate.beside is not None:
         calls.append(Call(*candidate.beside))
-    return Choice(tuple(calls))
+    return Choice(tuple(calls), candidate.response)

@@ -32,6 +32,7 @@ from planarena.pipeline.products import (
 )
 from planarena.pipeline.run.memory import trim_memory
 from planarena.pipeline.run.shared_storage import SharedStorage, storage_of
+from planarena.pipeline.uncollected import uncollected
 from planarena.quality import ItemKeys
 from planarena.records.run import Run
 from planarena.records.shards import ShardInfo, write_shard
@@ -173,6 +174,10 @@ class Worker:
         return reply
 
     def _do(self, job: Job) -> ProduceReply | FinishReply | EmbedReply:
+        with uncollected():
+            return self._do_uncollected(job)
+
+    def _do_uncollected(self, job: Job) -> ProduceReply | FinishReply | EmbedReply:
         allow_for(self._config)
         keep_conversions(self._root / "work" / f"descriptions-{source_digest('tools')[:12]}")
         if job.kind == "produce":

@@ -53,7 +53,10 @@ def test_the_value_left_out_is_not_said_and_the_label_is_asked_for():
             assert "Ana Silva" not in item.query
             assert "PT50000000000000000000001" in item.query
             assert "name" in item.response
-            assert item.tempting == atoms[0]
+            # Nobody told a name: whoever calls all the same makes one up.
+            [(tool, arguments)] = item.tempting
+            assert tool == "add_payee"
+            assert {**arguments, "name": "Ana Silva"} == atoms[0][1]
     assert len(seen) > 5
 
 

@@ -180,7 +180,7 @@ def test_a_choice_is_worth_what_its_execution_shows(case: Case) -> None:
         candidate(0, "no_such_tool", {}),
         candidate(1, first.operation.tool.wire_name, first.arguments),
     )
-    assert verdicts(said) == ["ungrounded", "error", "error", "inefficient"]
+    assert verdicts(said) == ["ungrounded", "error", "error", "useless"]
     assert said.contrast is not None
     assert case.said.contrast is not None
     for step, point in enumerate(said.contrast.points):
@@ -303,8 +303,12 @@ def test_only_offered_tools_are_executed_whatever_a_text_orders(
             # The gold is what it was.
             assert said.contrast is not None
             assert case.said.contrast is not None
-            for point, before in zip(said.contrast.points, case.said.contrast.points, strict=True):
+            *steps, last = zip(said.contrast.points, case.said.contrast.points, strict=True)
+            for point, before in steps:
                 assert point[: len(before)] == before
+            # What is right to say at the end is what a model said where its words were taken.
+            assert (last[0][0].outcome, last[0][0].response) == ("frontier", said.response)
+            assert last[0][1:] == last[1][1:]
 
 
 def test_no_order_lifts_a_score_beyond_its_cap(case: Case, tmp_path: Path) -> None:

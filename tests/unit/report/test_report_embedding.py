@@ -133,8 +133,11 @@ def test_choices_and_outcomes_are_those_of_the_tables(built_run: Run, blocks: Bl
         assert [step for step, _ in detail[8]] == sorted(stored)
         for step, choices in detail[8]:
             for shown, choice in zip(choices, stored[step], strict=True):
+                said = {"response": choice["response"]} if not choice["tool"] else choice["arguments"]
                 assert [shown[0], json.loads(lines[shown[1]]), *shown[2:5]] == [
-                    choice[name] for name in ("tool", "arguments", "outcome", "mutation", "relevance")
+                    choice["tool"],
+                    said,
+                    *(choice[name] for name in ("outcome", "mutation", "relevance")),
                 ]
                 if choice["execution_id"]:
                     assert json.loads(lines[shown[5]])[0] == executions[choice["execution_id"]]["status"]
@@ -145,7 +148,7 @@ def test_choices_and_outcomes_are_those_of_the_tables(built_run: Run, blocks: Bl
         for wrong in listed[-1][1:]:
             # A wrong trajectory takes one wrong choice.
             assert wrong[-1]
-            assert set(wrong[-1]) <= {"diverges", "ungrounded", "error", "inefficient"}
+            assert set(wrong[-1]) <= {"diverges", "ungrounded", "error"}
 
 
 def test_too_many_leave_an_even_sample_of_whole_scenarios_and_say_so(built_run: Run) -> None:

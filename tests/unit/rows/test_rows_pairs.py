@@ -11,7 +11,7 @@ import pytest
 
 from planarena import Run
 from planarena.environments import World
-from planarena.records import canonical_json, read_rows, write_shard
+from planarena.records import RIGHT_OUTCOMES, canonical_json, read_rows, write_shard
 from planarena.rows import (
     Dialogue,
     PairOptions,
@@ -64,12 +64,14 @@ def test_executing_both_shows_which_is_wrong(built_run: Run, pairs: list[Prefere
 
 
 def test_outcomes_that_are_right_are_never_rejected(built_run: Run, pairs: list[PreferencePair]) -> None:
-    assert {pair.outcome for pair in pairs} == {"diverges", "ungrounded", "error", "contrastive"}
+    # Values that nobody could know are rare among the wrong choices. Where a contrastive trajectory departs, the
+    # choice stands at the decision point already.
+    assert {pair.outcome for pair in pairs} - {"ungrounded"} == {"useless", "diverges", "error"}
     right: set[tuple[str, int, str]] = set()
     for path in built_run.shards("decision_points"):
         for point in read_rows(path, "decision_points"):
             for candidate in json.loads(point.candidates):
-                if candidate["outcome"] in ("frontier", "equivalent"):
+                if candidate["outcome"] in RIGHT_OUTCOMES:
                     right.add(
                         (
                             point.trajectory_id,
@@ -85,8 +87,8 @@ def test_outcomes_that_are_right_are_never_rejected(built_run: Run, pairs: list[
     }
     seen = 0
     for pair in load_pairs(built_run.path, RowOptions(splits=(), one_call_per_turn=True)):
-        step = step_of[pair.trajectory_id, pair.step]
-        if len(pair.rejected_action.calls) == 1:
+        step = step_of.get((pair.trajectory_id, pair.step))
+        if len(pair.rejected_action.calls) == 1 and step is not None:
             call = pair.rejected_action.calls[0]
             assert (pair.trajectory_id, step, canonical_json([call.name, call.arguments])) not in right
             seen += 1
@@ -94,8 +96,8 @@ def test_outcomes_that_are_right_are_never_rejected(built_run: Run, pairs: list[
 
 
 def test_choices(built_run: Run) -> None:
-    more = load_pairs(built_run.path, ALL, PairOptions(outcomes=("inefficient",), contrastive=False))
-    assert {pair.outcome for pair in more} == {"inefficient"}
+    more = load_pairs(built_run.path, ALL, PairOptions(outcomes=("useless",), contrastive=False))
+    assert {pair.outcome for pair in more} == {"useless"}
     few = list(load_pairs(built_run.path, ALL, PairOptions(per_decision=1)))
     assert max(Counter((pair.trajectory_id, pair.step) for pair in few).values()) == 1
     best: dict[tuple[str, int], float] = {}
@@ -103,6 +105,60 @@ def test_choices(built_run: Run) -> None:
         key = pair.trajectory_id, pair.step
         best[key] = max(best.get(key, -1.0), pair.relevance)
     assert all(pair.relevance == best[pair.trajectory_id, pair.step] for pair in few)
+
+
+def test_answers_are_chosen_and_rejected_too(built_run: Run, pairs: list[PreferencePair]) -> None:
+    dialogues = {dialogue.trajectory_id: dialogue for dialogue in read_dialogues(built_run)}
+    seen: Counter[str] = Counter()
+    for pair in pairs:
+        dialogue = dialogues[pair.trajectory_id]
+        if dialogue.category != "call":
+            # No call is right: whatever is called there is rejected, and an answer that is not the right one.
+            assert not pair.chosen_action.calls
+            assert pair.chosen_action.response
+            seen["irrelevance with a call" if pair.rejected_action.calls else "irrelevance"] += 1
+        elif not pair.chosen_action.calls:
+            assert pair.step == pair.steps
+            seen["answer"] += 1
+            assert pair.rejected_action.calls or pair.rejected_action.response != pair.chosen_action.response
+        elif not pair.rejected_action.calls:
+            assert pair.rejected_action.response
+            seen["answered instead of calling"] += 1
+        elif pair.mutation == "omitted_call":
+            assert len(pair.rejected_action.calls) == len(pair.chosen_action.calls) - 1
+            assert all(call in pair.chosen_action.calls for call in pair.rejected_action.calls)
+            seen["omitted call"] += 1
+    assert seen["irrelevance with a call"] > 3
+    assert min(seen["answer"], seen["answered instead of calling"]) > 50
+    assert seen["omitted call"] > 0
+
+
+def test_runs_of_earlier_versions_are_read(built_run: Run, tmp_path: Path) -> None:
+    for path in (built_run.path / "tables").rglob("*.parquet"):
+        target = tmp_path / "tables" / path.parent.name / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(path.read_bytes())
+    (tmp_path / "run.json").write_bytes((built_run.path / "run.json").read_bytes())
+    answers = wasted = 0
+    for path in (tmp_path / "tables" / "decision_points").glob("*.parquet"):
+        rows = []
+        for point in read_rows(path, "decision_points"):
+            candidates = json.loads(point.candidates)
+            for one in candidates:
+                answers += one.pop("response", None) is not None
+                one.get("beside", {}).pop("execution_id", None)
+                wasted += one["outcome"] in ("useless", "harmless")
+                one["outcome"] = (
+                    "inefficient" if one["outcome"] in ("useless", "harmless") else one["outcome"]
+                )
+            rows.append(msgspec.structs.replace(point, candidates=canonical_json(candidates)))
+        write_shard(tmp_path, "decision_points", path.stem, rows)
+    assert min(answers, wasted) > 20
+    old = list(load_pairs(tmp_path, ALL, PairOptions(contrastive=False)))
+    assert {pair.outcome for pair in old} - {"ungrounded"} == {"diverges", "error"}
+    assert all(pair.rejected_action.calls for pair in old)
+    named = load_pairs(tmp_path, ALL, PairOptions(outcomes=("inefficient",), contrastive=False))
+    assert {pair.outcome for pair in named} == {"inefficient"}
 
 
 def test_contrastive_trajectories_compare_at_the_step_where_they_depart(built_run: Run) -> None:

@@ -18,7 +18,7 @@ from planarena.pipeline.proving import Proven, Telling, prove_task
 from planarena.pipeline.scenarios import Scenario, rng_for
 from planarena.pipeline.task_pools import TaskPools
 from planarena.pipeline.untried import Untried
-from planarena.proofs import Dependences, Done, Order, Sense, find_dependences
+from planarena.proofs import Dependences, Done, Order, Sense, find_dependences, is_tied
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import Expression, canonical, from_order, generations, order_of, relabel, render
 from planarena.tasks.atoms import Atom, Binding, Call, fill, resolve
@@ -164,7 +164,8 @@ class _ScenarioRun:
         found: dict[str, tuple[Source, ...]] = {}
         for offer in self.scenario.offers[tool]:
             value = resolve(result, offer.path)
-            if isinstance(value, str | int | float):
+            # "The cheapest" of two that cost the same means neither.
+            if isinstance(value, str | int | float) and not is_tied(result, offer.path, self.orders[tool]):
                 found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
         return found
 
@@ -202,7 +203,7 @@ class _ScenarioRun:
         footprints: list[Footprint] = []
         failed = False
         idle = -1
-        digest = self.start_digest
+        state = self.world.store.total() if self.sees_changes else 0
         for step in range(len(program)):
             outcome = episode.perform(step)
             if outcome.status != "ok":
@@ -210,8 +211,8 @@ class _ScenarioRun:
                 break
             footprints.append(self.world.footprint())
             if self.sees_changes and self.effects[program[step].tool] != "read":
-                before, digest = digest, self.world.digest()
-                idle = step if before == digest else idle
+                before, state = state, self.world.store.total()
+                idle = step if before == state else idle
         self.world.rollback(self.start)
         self._count_edges(candidate, failed)
         if failed:

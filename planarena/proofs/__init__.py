@@ -6,7 +6,7 @@ from planarena.proofs.dependence import Dependences, OrderEvidence, find_depende
 from planarena.proofs.legality import Violation, prove_orders
 from planarena.proofs.minimality import find_superfluous, known_values, scalars_of, scalars_shown
 from planarena.proofs.outcomes import Choice, ChoiceOutcome, DecisionPoint, judge_choice, ready_steps
-from planarena.proofs.references import Order, ReferenceFault, find_reference_fault
+from planarena.proofs.references import Order, ReferenceFault, find_reference_fault, is_tied
 from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
 from planarena.proofs.sense import Done, Sense, SenseFault
 
@@ -25,6 +25,7 @@ __all__ = [
     "find_dependences",
     "find_reference_fault",
     "find_superfluous",
+    "is_tied",
     "judge_choice",
     "known_values",
     "open_scenario",

@@ -126,10 +126,9 @@ def _plural(noun: str) -> str:
 def untold_output(step: StepWords, answer: str, style: Style) -> str:
     """Return the pointer of an output that an answer does not tell, or an empty text."""
     for pointer in step.wording.outputs:
-        path = parse_pointer(pointer)
-        text = step.clause(f"{{{pointer}}}", Voice([step], 0, style=style)).text
+        text = step.told(pointer, style)
         if not holds(answer, text) and not (text == "0" and holds(answer.lower(), "no")):
-            return pointer if path else "/"
+            return pointer or "/"
     return ""
 
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 from planarena.environments import Operation
 from planarena.environments.wording import FIELD, Reference, ToolWording, names_in, parse_pointer, schema_at
 from planarena.generate.mentions import Memory, name_of, noun_of
-from planarena.generate.spelling import PLAIN, Style, spell
+from planarena.generate.spelling import PLAIN, Style
 from planarena.generate.surfaces import surface
-from planarena.generate.templates import Segment, counted, parse_template, render_record
+from planarena.generate.templates import Segment, counted, parse_template, render_record, segments_of
 from planarena.tasks.atoms import resolve
 
 __all__ = ["Clause", "Said", "StepWords", "Voice", "parse_template", "whole_phrases"]
@@ -87,7 +87,7 @@ class StepWords(NamedTuple):
             LookupError: It names a value that the result lacks.
         """
         said: list[Said] = []
-        text = self._render(parse_template(template), voice, said)
+        text = self._render(segments_of(template, voice.style), voice, said)
         if FIELD in text:
             text = text.replace(FIELD, " with ", 1).replace(FIELD, ", ")
         return Clause(text, tuple(said))
@@ -115,12 +115,12 @@ class StepWords(NamedTuple):
         out = []
         for kind, text, inner, noun in segments:
             if kind == "text":
-                out.append(spell(text, voice.style))
+                out.append(text)
             elif kind == "argument":
                 written = self._argument(text, voice, said)
-                out.append(counted(self.arguments.get(text), written, noun, voice.style))
+                out.append(counted(self.arguments.get(text), written, noun) if noun else written)
             elif kind == "result":
-                out.append(self._result(text, noun, voice.style))
+                out.append(self.told(text, voice.style, noun))
             elif kind == "rows":
                 out.append(self.rows(text, voice.style))
             elif all(self._has(part) for part in inner):
@@ -135,13 +135,18 @@ class StepWords(NamedTuple):
             return _is_json(value) and value not in (None, [], "")
         return True
 
-    def _result(self, pointer: str, noun: tuple[str, ...], style: Style) -> str:
+    def told(self, pointer: str, style: Style, noun: tuple[str, ...] = ()) -> str:
+        """Write a value of the result.
+
+        Raises:
+            LookupError: There is none.
+        """
         path = parse_pointer(pointer)
         schema = schema_at(self.operation.tool.output_schema, path) or {}
         value = resolve(self.result, path)
         if not _is_json(value):
             raise LookupError(f"the result of {self.operation.tool.wire_name} has nothing at {pointer}")
-        return counted(value, surface(value, schema, style.manner, None, style.year), noun, style)
+        return counted(value, surface(value, schema, style.manner, None, style.year), noun)
 
     def _argument(self, name: str, voice: Voice, said: list[Said]) -> str:
         schema = self.operation.tool.parameters.get(name, {})
@@ -193,7 +198,7 @@ class StepWords(NamedTuple):
         return text
 
     def _phrase(self, phrases: tuple[str, ...], voice: Voice, said: list[Said]) -> str:
-        return self._render(parse_template(phrases[voice.pick % len(phrases)]), voice, said)
+        return self._render(segments_of(phrases[voice.pick % len(phrases)], voice.style), voice, said)
 
 
 def _is_only(producer: StepWords, steps: list[StepWords]) -> bool:

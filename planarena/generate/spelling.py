@@ -78,13 +78,18 @@ def draw_style(rng: Random, now: str = "") -> Style:
     return Style(british, rng.random() < 0.75, manner, now[:4])
 
 
-@lru_cache(maxsize=32768)
 def spell(text: str, style: Style) -> str:
     """Write a template's words in a style."""
-    if style.contracted:
+    return text if style.british and not style.contracted else _spelled(text, style.british, style.contracted)
+
+
+# A build says the same few thousand words of templates over and over.
+@lru_cache(maxsize=65536)
+def _spelled(text: str, british: bool, contracted: bool) -> str:
+    if contracted:
         for pattern, short in _CONTRACTIONS:
             text = pattern.sub(short, text)
-    return text if style.british else _WORD.sub(_american, text)
+    return text if british else _WORD.sub(_american, text)
 
 
 def _american(match: re.Match[str]) -> str:

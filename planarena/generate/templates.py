@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from planarena.generate.spelling import Style, spell
 from planarena.generate.surfaces import surface
 
-__all__ = ["Segment", "counted", "parse_template", "render_record"]
+__all__ = ["Segment", "counted", "parse_template", "render_record", "segments_of"]
 
 _PART = re.compile(r"\[([^\[\]]*)\]|\{([^{}]*)\}|([^\[\]{}]+)")
 
@@ -58,6 +58,30 @@ def parse_template(template: str) -> tuple[Segment, ...]:
     return tuple(found)
 
 
+def segments_of(template: str, style: Style) -> tuple[Segment, ...]:
+    """Return the segments of a template with its own words in a style.
+
+    Raises:
+        ValueError: Brackets or braces that do not match.
+    """
+    if style.british and not style.contracted:
+        return parse_template(template)
+    return _spelled(template, style.british, style.contracted)
+
+
+@lru_cache(maxsize=32768)
+def _spelled(template: str, british: bool, contracted: bool) -> tuple[Segment, ...]:
+    style = Style(british, contracted)
+
+    def written(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        return tuple(
+            Segment(kind, spell(text, style) if kind == "text" else text, written(inner), tuple(spell(word, style) for word in noun))
+            for kind, text, inner, noun in segments
+        )
+
+    return written(parse_template(template))
+
+
 def _placeholder(name: str) -> Segment:
     head, *noun = name.split("|")
     if head[:1] not in {"", "/"}:
@@ -67,11 +91,11 @@ def _placeholder(name: str) -> Segment:
     return Segment("result", head, (), tuple(noun))
 
 
-def counted(value: Any, text: str, noun: tuple[str, ...], style: Style) -> str:
+def counted(value: Any, text: str, noun: tuple[str, ...]) -> str:
     """Write a number with the noun that agrees with it."""
     if len(noun) != 2 or isinstance(value, bool) or not isinstance(value, int | float):
         return text
-    one, many = (spell(word, style) for word in noun)
+    one, many = noun
     if value == 0:
         return f"no {many}"
     return f"{text} {one if value == 1 else many}"
@@ -82,7 +106,7 @@ def render_record(template: str, record: Any, schema: Any, style: Style) -> str 
     if not isinstance(record, dict):
         return None
     properties = schema.get("properties", {}) if isinstance(schema, dict) else {}
-    return _render_fields(parse_template(template), record, properties, style)
+    return _render_fields(segments_of(template, style), record, properties, style)
 
 
 def _render_fields(
@@ -91,7 +115,7 @@ def _render_fields(
     out = []
     for kind, text, inner, noun in segments:
         if kind == "text":
-            out.append(spell(text, style))
+            out.append(text)
         elif kind == "optional":
             out.append(_render_fields(inner, record, properties, style) or "")
         else:
@@ -99,5 +123,5 @@ def _render_fields(
             if value is None or value in ([], ""):
                 return None
             said = surface(value, properties.get(text, {}), style.manner, None, style.year)
-            out.append(counted(value, said, noun, style))
+            out.append(counted(value, said, noun))
     return "".join(out)

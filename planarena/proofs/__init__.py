@@ -13,7 +13,7 @@ from planarena.proofs.outcomes import (
     judge_choice,
     ready_steps,
 )
-from planarena.proofs.references import Order, ReferenceFault, find_reference_fault
+from planarena.proofs.references import Order, ReferenceFault, find_reference_fault, is_tied
 from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
 from planarena.proofs.sense import Done, Sense, SenseFault
 
@@ -33,6 +33,7 @@ __all__ = [
     "find_dependences",
     "find_reference_fault",
     "find_superfluous",
+    "is_tied",
     "judge_choice",
     "known_values",
     "open_scenario",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from planarena.episodes import Backend, Taken
 from planarena.tasks.atoms import Call, resolve
 
-__all__ = ["Order", "ReferenceFault", "find_reference_fault"]
+__all__ = ["Order", "ReferenceFault", "find_reference_fault", "is_tied"]
 
 Path = tuple[str | int, ...]
 
@@ -49,7 +49,7 @@ def find_reference_fault(
     """
     for step, call in enumerate(program):
         for argument, source, path in call.bound:
-            if _is_tied(taken[source], path, orders.get(taken[source].tool, {})):
+            if is_tied(taken[source].outcome.result, path, orders.get(taken[source].tool, {})):
                 detail = f"step {step}: {argument} is at {_text(path)} of {taken[source].tool}, which ties"
                 return ReferenceFault("tied", detail)
     if not _may_change(program, taken):
@@ -108,15 +108,15 @@ def _look_up(
     return outcome.result
 
 
-def _is_tied(one: Taken, path: Path, orders: Mapping[Path, Order]) -> bool:
-    """Say whether another record has the same value in a field that decides which one a path means."""
+def is_tied(result: Any, path: Path, orders: Mapping[Path, Order]) -> bool:
+    """Say whether another record of a result has the same value in a field that decides which one a path means."""
     for place in range(len(path)):
         order = orders.get(path[:place])
         # A list is compared with the record that the path goes on to; the best of a list stands beside it.
         if order is None or (order.rows == path[:place] and not isinstance(path[place], int)):
             continue
-        own = resolve(one.outcome.result, path[: place + 1] if order.rows == path[:place] else path[:place])
-        rows = resolve(one.outcome.result, order.rows)
+        own = resolve(result, path[: place + 1] if order.rows == path[:place] else path[:place])
+        rows = resolve(result, order.rows)
         if not isinstance(rows, list) or not isinstance(own, dict):
             continue
         for field in order.fields:

@@ -17,7 +17,7 @@ from planarena.pipeline.execute.scenarios import Scenario, rng_for
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
-from planarena.proofs import Dependences, Done, Order, Sense, find_dependences
+from planarena.proofs import Dependences, Done, Order, Sense, find_dependences, is_tied
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import (
     canonical,
@@ -174,7 +174,8 @@ class _ScenarioRun:
         found: dict[str, tuple[Source, ...]] = {}
         for offer in self.scenario.offers[tool]:
             value = resolve(result, offer.path)
-            if isinstance(value, str | int | float):
+            # "The cheapest" of two that cost the same means neither.
+            if isinstance(value, str | int | float) and not is_tied(result, offer.path, self.orders[tool]):
                 found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
         return found
 
@@ -212,7 +213,7 @@ class _ScenarioRun:
         footprints: list[Footprint] = []
         failed = False
         idle = -1
-        digest = self.start_digest
+        state = self.world.store.total() if self.sees_changes else 0
         for step in range(len(program)):
             outcome = episode.perform(step)
             if outcome.status != "ok":
@@ -220,8 +221,8 @@ class _ScenarioRun:
                 break
             footprints.append(self.world.footprint())
             if self.sees_changes and self.effects[program[step].tool] != "read":
-                before, digest = digest, self.world.digest()
-                idle = step if before == digest else idle
+                before, state = state, self.world.store.total()
+                idle = step if before == state else idle
         self.world.rollback(self.start)
         self._count_edges(candidate, failed)
         if failed:

@@ -161,6 +161,6 @@ def _execute(
 def _no_result(form: str, text: str, config: EvalConfig) -> list[tuple[str, str]]:
     """Tell the model that its step took too long or too much; scoring will find the same."""
     words = f"Error during execution: stopped after {config.seconds:g} seconds, or for its use of memory"
-    structure = to_structure(_output(form, text), MULTI_TURN[0], "json")
+    structure, _ = to_structure(_output(form, text), MULTI_TURN[0], "json")
     calls = structure if isinstance(structure, list) else [structure]
     return [(name, words) for call in calls if isinstance(call, dict) for name in call]

@@ -80,7 +80,8 @@ def read_hermes(text: str) -> Said | None:
     position = text.find(_BLOCK)
     if position == -1:
         return None
-    content, calls, problem = text[:position].strip(), [], ""
+    content, problem = text[:position].strip(), ""
+    calls: list[Call] = []
     while position != -1:
         position += len(_BLOCK)
         begun = len(calls)

@@ -105,11 +105,11 @@ def _talk(
                 return output
             steps.append(output)
             conversation.said(reply.text)
-            results = _execute(pool, place, [*executed, to_structure(output, category, "json")], config)
+            results = _execute(pool, place, [*executed, to_structure(output, category, "json")[0]], config)
             if results is None:
                 break
             if results:
-                executed.append(to_structure(output, category, "json"))
+                executed.append(to_structure(output, category, "json")[0])
             conversation.returned(results or _no_result(form, reply.text, config))
             if len(steps) == shown["most_steps"]:
                 return turns

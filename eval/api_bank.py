@@ -1,8 +1,16 @@
-"""API-Bank: one call a sample, in three levels; the 597 samples that the papers score.
+r"""API-Bank: one call a sample, in three levels; the 597 samples that the papers score.
 
 Soft match, as the papers' script has it: of the JSON lines after the last `<tool_call>`, any that equals the
 gold call in name and parameters makes the sample correct. Strict match: there is exactly one call, and it is
 equal. Overall is the share of all samples.
+
+One sample, shortened::
+
+    {"system": "... 1. Name: GetUserToken\nDescription: Gets the token ...\nParameters: {'username': {'type': 'str'}}",
+     "user": "**Dialogue Records History**\n<user>Can you book a table?</user>",
+     "answer": [{"name": "GetUserToken", "parameters": {"username": "ada"}}]}
+
+Outputs without the tags are read as whoever wrote them (`planarena.formats.read_output`).
 """
 
 from __future__ import annotations

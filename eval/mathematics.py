@@ -1,4 +1,11 @@
-"""Math: problems with integer or short answers, the answer in the last box, avg@k."""
+r"""Math: problems with integer or short answers, the answer in the last box, avg@k.
+
+One problem, as JSON lines hold it::
+
+    {"id": "aime-1", "category": "aime24", "problem": "Find the remainder when ...", "answer": "204"}
+
+and an output that is right: `So the remainder is \boxed{204}.`
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,13 @@ Its own script tries three patterns in turn: the first `answer is (X)`; `.*[aA]n
 that stands alone; and guesses where all fail. Its second and third pattern take quadratic time. The functions
 here give the same letters in linear time. One deviation: a guess is drawn from the seed and the question, where
 the script draws from one generator in file order, so a guess does not depend on the questions before it.
+
+One question, as published::
+
+    {"question_id": 70, "question": "Typical advertising regulatory bodies suggest ...", "options": ["Safe practices, Fear",
+     "..."], "answer": "I", "answer_index": 8, "category": "business", "cot_content": "", "src": "..."}
+
+A result file's row is the question with the output under `model_outputs`, `generated_text` or `response`, and `pred`.
 """
 
 from __future__ import annotations

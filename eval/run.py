@@ -146,9 +146,7 @@ def evaluate(
                 for verdict in result.verdicts
             ]
             lines = model.finish({key: place for place, key in enumerate(places)})
-        write_items(
-            out / "items.jsonl", suites, scored, model.config if model is not None else config, homes
-        )
+        write_items(out / "items.jsonl", suites, scored, model.config if model is not None else config, homes)
         _write(finished, lines)
     return finished
 

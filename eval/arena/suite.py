@@ -1,4 +1,10 @@
-"""The suite `planarena`: replies in, verdicts by actions, shape and measure out; and the loop that gets replies."""
+r"""The suite `planarena`: replies in, verdicts by actions, shape and measure out; and the loop that gets replies.
+
+One output, the replies of an episode::
+
+    {"id": "fcd0a78c33117cfd", "response": ["<plan>Find a flight.</plan>\n<tool_call>\n{\"name\": \"search_flights\", ...}",
+     "<plan>Say so.</plan>\n<response>A place is held for you.</response>"]}
+"""
 
 from __future__ import annotations
 

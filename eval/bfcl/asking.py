@@ -105,11 +105,11 @@ def _talk(
                 return output
             steps.append(output)
             conversation.said(reply.text)
-            results = _execute(pool, place, [*executed, to_structure(output, category, "json")], config)
+            results = _execute(pool, place, [*executed, to_structure(output, category, "json")[0]], config)
             if results is None:
                 break
             if results:
-                executed.append(to_structure(output, category, "json"))
+                executed.append(to_structure(output, category, "json")[0])
             conversation.returned(results or _no_result(form, reply.text, config))
             if len(steps) == shown["most_steps"]:
                 return turns
@@ -161,6 +161,6 @@ def _execute(
 def _no_result(form: str, text: str, config: EvalConfig) -> list[tuple[str, str]]:
     """Tell the model that its step took too long or too much; scoring will find the same."""
     words = f"Error during execution: stopped after {config.seconds:g} seconds, or for its use of memory"
-    structure = to_structure(_output(form, text), MULTI_TURN[0], "json")
+    structure, _ = to_structure(_output(form, text), MULTI_TURN[0], "json")
     calls = structure if isinstance(structure, list) else [structure]
     return [(name, words) for call in calls if isinstance(call, dict) for name in call]

@@ -1,4 +1,14 @@
-"""BFCL v3 and v4: every category that runs offline, by bfcl-eval's own checkers in the sandbox."""
+r"""BFCL v3 and v4: every category that runs offline, by bfcl-eval's own checkers in the sandbox.
+
+One item of `simple_python` with its answer, shortened::
+
+    {"id": "simple_python_0", "question": [[{"role": "user", "content": "Find the area of a triangle ..."}]],
+     "function": [{"name": "calculate_triangle_area", "parameters": {"type": "dict", "properties": {...}}}]}
+    {"id": "simple_python_0", "ground_truth": [{"calculate_triangle_area": {"base": [10], "height": [5], "unit": ["units", ""]}}]}
+
+Outputs: `[{"calculate_triangle_area": "{\"base\": 10, ...}"}]` of a server, `[calculate_triangle_area(base=10, ...)]` of a
+prompted model, or text in any form that `planarena.formats.read_output` reads; each is read in its own way.
+"""
 
 from __future__ import annotations
 

@@ -26,6 +26,8 @@ __all__ = [
 ]
 
 _MAX_PYTHON = 100_000
+# Without tags, only what states its arguments is a call: an object with a name alone is data.
+_ARGUMENTS = re.compile(r'"(?:arguments|parameters|params|args|input|tool_calls)"\s*:')
 _BLOCK = "<tool_call>"
 _BETWEEN = re.compile(r"[\s,;]*(?=[{\[])")
 _DECODER = json.JSONDecoder()
@@ -44,7 +46,7 @@ def read_llama(text: str) -> Said | None:
         found = read_python(body)
         return found if found is not None else Said((), head.strip(), "no JSON after <|python_tag|>")
     body = ended(text).strip()
-    if not body.startswith("{") or '"name"' not in body[:2000]:
+    if not body.startswith("{") or '"name"' not in body[:2000] or not _ARGUMENTS.search(body):
         return None
     try:
         return Said(calls_of_text(body))
@@ -80,7 +82,8 @@ def read_hermes(text: str) -> Said | None:
     position = text.find(_BLOCK)
     if position == -1:
         return None
-    content, calls, problem = text[:position].strip(), [], ""
+    content, problem = text[:position].strip(), ""
+    calls: list[Call] = []
     while position != -1:
         position += len(_BLOCK)
         begun = len(calls)
@@ -176,8 +179,10 @@ def read_xlam(text: str) -> Said | None:
     fence = _FENCE.search(body) if "```" in body else None
     if fence is not None:
         content, body = body[: fence.start()].strip(), fence[1].strip()
-    if not body.startswith(("[", "{")) or '"' not in body[:200]:
-        return None if body != "[]" else Said(())
+    if body == "[]":
+        return Said(())
+    if not body.startswith(("[", "{")) or not _ARGUMENTS.search(body):
+        return None
     try:
         values, end = json_values(body)
     except BlockError as error:

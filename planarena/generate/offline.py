@@ -77,7 +77,8 @@ def write_step_plan(step: StepWords, steps: list[StepWords], rng: Random, style:
     template = pick(step.wording.plan, rng)
     near = step.number - 1 if step.number else None
     text = step.clause(template, Voice(steps, rng.randrange(1000), near, known=True, style=style)).text
-    return pick(_STEP_LEADS if step.number else _FIRST, rng).format(text[:1].lower() + text[1:])
+    lead: str = pick(_STEP_LEADS if step.number else _FIRST, rng)
+    return lead.format(text[:1].lower() + text[1:])
 
 
 def write_step_plans(steps: list[StepWords], rng: Random, style: Style = PLAIN) -> tuple[str, ...]:

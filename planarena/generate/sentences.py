@@ -123,7 +123,7 @@ class _Sentences:
         return text
 
     def _join(self, relation: str, opening: str) -> str:
-        joins = JOIN_THEN if relation == "then" else JOIN_AND
+        joins: tuple[str, ...] = JOIN_THEN if relation == "then" else JOIN_AND
         if opening in self.manner.then:
             joins = joins[:1]  # "After that, ... and then ... after that": one such word a sentence is enough
         return spell(pick(joins, self.rng), self.style)

@@ -129,7 +129,7 @@ def _field(key: str, value: Any, schema: dict[str, Any], manner: int, year: str)
 
 
 def _number_surface(value: float, kind: Any, manner: int) -> str:
-    if isinstance(value, float) and not math.isfinite(value):
+    if not math.isfinite(value):
         return str(value)
     if kind == "money":
         return _money(value, manner)

@@ -6,8 +6,9 @@ a final answer reports, hence what a goal requires) and the pointers of `refer` 
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+import re
+from functools import cache, lru_cache
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -20,9 +21,11 @@ __all__ = [
     "FIELD",
     "Offer",
     "Omission",
+    "Record",
     "Reference",
     "ToolWording",
     "load_wording",
+    "names_in",
     "offers",
     "parse_pointer",
     "schema_at",
@@ -34,10 +37,39 @@ FIELD = "\x1f"
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a user refers to a value: `short` right after its producer, `full` anywhere."""
+    """How a user refers to a value.
+
+    Attributes:
+        short: Right after the request that finds it.
+        full: Anywhere, also where the look-up is not asked for: it says what is meant by the look-up's own arguments.
+        again: When the same message has mentioned it already; without it "that NOUN" is made from the record.
+        noun: What it is, where that is not what the record is that it stands in, as the folder of a document.
+        name: What it is called once it was named, likewise; over the fields of the record.
+    """
 
     short: tuple[str, ...]
     full: tuple[str, ...]
+    again: tuple[str, ...] = ()
+    noun: str = ""
+    name: str = ""
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How people speak of a record in a result; its templates name the record's own fields, as `{title}`.
+
+    Attributes:
+        noun: What it is, as "card".
+        name: What it is called once an answer has told the values in it, as `"{title}"`.
+        line: How an answer lists it; the name where empty.
+        order: Of a list: the fields that it is sorted by. "The first" is ambiguous when two records tie in one of them.
+        among: Of a record that is the best of a list by `order`, as "best_rated": the pointer of the list.
+    """
+
+    noun: str
+    name: str
+    line: str = ""
+    order: tuple[str, ...] = ()
+    among: str = ""
 
 
 class Omission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +85,22 @@ class Omission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The words of one tool; see the docstring of `planarena.generate.clauses` for the template language."""
+    """The words of one tool; `docs/wording.md` describes every field and the template language.
+
+    Attributes:
+        ask: Imperative clauses that ask for the call.
+        plan: Lines of a plan.
+        outputs: JSON pointers of what an answer tells of the result, hence what a goal requires.
+        report: Clauses of an answer; each tells every output.
+        refer: By JSON pointer into the result: how a user refers to the value there.
+        values: By argument: the words of enumeration values and booleans.
+        missing: By argument: how a user asks who leaves it out.
+        aims: Whole sentences and questions that ask for the call by its purpose.
+        records: By JSON pointer of a list or an object in the result ("" for all of it): how its records are spoken of.
+        undoes: Tools whose effect on the same record this one undoes, overwrites or repeats.
+        ends: Arguments that name what no longer exists, or is closed, afterwards.
+        dates: By argument: on which side of now it lies; those of writes lie ahead unless this says otherwise.
+    """
 
     ask: tuple[str, ...]
     plan: tuple[str, ...]
@@ -62,6 +109,11 @@ class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     refer: dict[str, Reference] = {}
     values: dict[str, dict[Any, str]] = {}
     missing: dict[str, Omission] = {}
+    aims: tuple[str, ...] = ()
+    records: dict[str, Record] = {}
+    undoes: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    dates: dict[str, Literal["past", "future", "any"]] = {}
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,6 +176,12 @@ def offers(environment: type[Environment]) -> dict[str, tuple[Offer, ...]]:
         found[name] = tuple(entries)
     _OFFERS[environment.domain] = found
     return found
+
+
+@lru_cache(maxsize=8192)
+def names_in(template: str) -> frozenset[str]:
+    """Return the arguments that a template names."""
+    return frozenset(re.findall(r"\{([^{}/|*][^{}|]*)", template))
 
 
 @cache

@@ -90,7 +90,10 @@ def _reference(api: Api, route: Route, noun: str, styles: Mapping[str, Style], p
             )
         return Reference((f"that {noun}", f"the new {noun}"), (f"the new {noun}",))
     at = pointer[: pointer.rindex("/")] + pointer_to((handle,))
-    return Reference((f'the {noun} "{{{at}}}"', f'"{{{at}}}"'), (f'the {noun} "{{{at}}}"',))
+    name = f'the {noun} "{{{handle}}}"'
+    return Reference(
+        (f'the {noun} "{{{at}}}"', f'"{{{at}}}"'), (f'the {noun} "{{{at}}}"',), noun=noun, name=name
+    )
 
 
 def _refer(api: Api, argument: str, shape: str, tool: Tool) -> str:

@@ -135,8 +135,8 @@ def read_foreign(path: Path) -> Iterator[ForeignRow]:
         UserError: No such file, a damaged archive, a list that is no JSON, or a file that expands beyond the limits.
     """
     if path.suffix == ".parquet" and path.is_file():
-        for table_row in _table_rows(path):
-            yield _bounded(table_row, "")
+        for entry in _table_rows(path):
+            yield _bounded(entry, "")
         return
     for _, row, problem in read_foreign_files(path):
         yield row, problem

@@ -26,12 +26,25 @@ _FOUND = (
     "Here is what I found. ", "I had a look. ", "Let me see. ", "Here you go. ", "I checked. ", "Sure. ", "Of course. ",
     "Here's the answer. ", "I looked that up. ", "Right. ",
 )  # fmt: skip
-_NEXT = ("Also, ", "In addition, ", "And ", "Besides, ", "On top of that, ", "As for the rest, ", "Apart from that, ")
+_NEXT = (
+    "Also, ",
+    "In addition, ",
+    "And ",
+    "Besides, ",
+    "On top of that, ",
+    "As for the rest, ",
+    "Apart from that, ",
+)
 _LISTS = (
     "In order, the {1} are {0}.", "The {1} are {0}.", "The {1}: {0}.", "These are the {1}: {0}.",
     "Here are the {1} in order: {0}.", "As for the {1}, I see {0}.",
 )  # fmt: skip
-_MORE = (" Anything else?", " Let me know if you need more.", " Tell me if anything should change.", " Shall I do anything else?")
+_MORE = (
+    " Anything else?",
+    " Let me know if you need more.",
+    " Tell me if anything should change.",
+    " Shall I do anything else?",
+)
 
 
 def write_response(
@@ -70,7 +83,11 @@ def write_response(
         if sentences[place].split(" ", 1)[0].lower() in _PLAIN_STARTS:
             head = spell(pick(_NEXT, rng), style)
             sentences[place] = head + sentences[place][:1].lower() + sentences[place][1:]
-    return _lead(steps, reported, rng, style) + " ".join(sentences) + (pick(_MORE, rng) if rng.random() < 0.06 else "")
+    return (
+        _lead(steps, reported, rng, style)
+        + " ".join(sentences)
+        + (pick(_MORE, rng) if rng.random() < 0.06 else "")
+    )
 
 
 def _lead(steps: Sequence[StepWords], reported: Sequence[int], rng: Random, style: Style) -> str:
@@ -94,7 +111,9 @@ def _naming(step: StepWords, pointer: str, told: str, style: Style, rng: Random)
         lines = step.rows("".join(f"/{word}" for word in path[:place]), style, max(3, index + 1))
         if is_told(name, lines) and noun:
             alone = len(resolve(step.result, path[:place])) == 1
-            return f" The {noun} is {lines}." if alone else " " + pick(_LISTS, rng).format(lines, _plural(noun))
+            return (
+                f" The {noun} is {lines}." if alone else " " + pick(_LISTS, rng).format(lines, _plural(noun))
+            )
     return f" The {noun} is {name.text}." if noun else ""
 
 

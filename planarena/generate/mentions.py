@@ -122,10 +122,14 @@ class Memory:
         Args:
             reach: Whether "that card" may reach back into the message before: it does where that spoke of one card.
         """
-        kept = {noun: found for noun, found in self._mentioned.items() if reach and noun and len(set(found)) == 1}
+        kept = {
+            noun: found for noun, found in self._mentioned.items() if reach and noun and len(set(found)) == 1
+        }
         self._mentioned = kept
 
-    def hear(self, answer: str, steps: Sequence[StepWords], used: Sequence[tuple[int, str]], style: Style) -> None:
+    def hear(
+        self, answer: str, steps: Sequence[StepWords], used: Sequence[tuple[int, str]], style: Style
+    ) -> None:
         """Take in an answer: which of the values that are used later it names."""
         for source, pointer in used:
             name = name_of(steps[source], pointer, style)

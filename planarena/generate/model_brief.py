@@ -198,9 +198,7 @@ class TaskBrief(NamedTuple):
         return found
 
 
-def _surfaces(
-    value: Any, schema: Mapping[str, Any], words: Mapping[Any, str] | None, year: str
-) -> list[str]:
+def _surfaces(value: Any, schema: Mapping[str, Any], words: Mapping[Any, str] | None, year: str) -> list[str]:
     given = dict(words) if words else None
     ways = [surface(value, dict(schema), manner, given, year) for manner in range(MANNERS)]
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -236,7 +234,9 @@ def parts_of(
         ]
     if isinstance(value, dict):
         inside = schema.get("properties", {})
-        return [part for key, item in value.items() for part in parts_of(item, inside.get(key, {}), None, year)]
+        return [
+            part for key, item in value.items() for part in parts_of(item, inside.get(key, {}), None, year)
+        ]
     if value is None or value == "" or (isinstance(value, bool) and not (words and value in words)):
         return []
     return [_surfaces(value, schema, words, year)]

@@ -11,8 +11,8 @@ from typing import Any
 from planarena.formats import Call
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import Said, StepWords
-from planarena.generate.model_brief import TaskBrief, parts_of, references
 from planarena.generate.mentions import is_told, name_of
+from planarena.generate.model_brief import TaskBrief, parts_of, references
 from planarena.generate.model_texts import (
     TextFaultError,
     check_text,

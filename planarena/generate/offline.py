@@ -60,7 +60,12 @@ def _numbers(numbers: Sequence[int]) -> str:
     return f"{head} {words[0] if len(words) == 1 else ', '.join(words[:-1]) + ' and ' + words[-1]}"
 
 
-_FIRST = ("I start: {0}.", "First of all, I {0}.", "To begin with, I {0}.", "The first thing to do is to {0}.")
+_FIRST = (
+    "I start: {0}.",
+    "First of all, I {0}.",
+    "To begin with, I {0}.",
+    "The first thing to do is to {0}.",
+)
 _STEP_LEADS = (
     "Now I {0}.", "Next: {0}.", "I {0} now.", "The next thing to do is to {0}.", "Next, I {0}.", "That lets me {0}.",
     "What is left is to {0}.", "It is time to {0}.",
@@ -72,7 +77,8 @@ def write_step_plan(step: StepWords, steps: list[StepWords], rng: Random, style:
     template = pick(step.wording.plan, rng)
     near = step.number - 1 if step.number else None
     text = step.clause(template, Voice(steps, rng.randrange(1000), near, known=True, style=style)).text
-    return pick(_STEP_LEADS if step.number else _FIRST, rng).format(text[:1].lower() + text[1:])
+    lead: str = pick(_STEP_LEADS if step.number else _FIRST, rng)
+    return lead.format(text[:1].lower() + text[1:])
 
 
 def write_step_plans(steps: list[StepWords], rng: Random, style: Style = PLAIN) -> tuple[str, ...]:

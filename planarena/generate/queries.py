@@ -25,7 +25,15 @@ __all__ = ["REGISTERS", "Query", "Telling", "write_query"]
 # How often a conversation is begun again when it repeats itself or says one phrase for two things.
 _MOST_TRIES = 6
 # Share of the requests that are whole sentences, where the words have some [ours].
-_WHOLE = {"plain": 0.45, "terse": 0.25, "chatty": 0.45, "indirect": 0.4, "formal": 0.3, "hurried": 0.4, "casual": 0.4}
+_WHOLE = {
+    "plain": 0.45,
+    "terse": 0.25,
+    "chatty": 0.45,
+    "indirect": 0.4,
+    "formal": 0.3,
+    "hurried": 0.4,
+    "casual": 0.4,
+}
 
 
 class Telling(NamedTuple):
@@ -86,7 +94,9 @@ def write_query(steps: list[StepWords], telling: Telling, rng: Random) -> Query:
             fault = QueryFaultError("repeated_phrase", f"{phrase!r} in {' '.join(query.turns)}")
         else:
             return query
-        style = style._replace(manner=style.manner if style.manner >= 3 else style.manner + 3 if style.manner < 2 else 2)
+        style = style._replace(
+            manner=style.manner if style.manner >= 3 else style.manner + 3 if style.manner < 2 else 2
+        )
     raise fault
 
 
@@ -118,7 +128,9 @@ class _Conversation:
         for turn in range(self.telling.turn_of[-1] + 1):
             asked = self._order([step for step in self.telling.asked if self.telling.turn_of[step] == turn])
             self.memory.begin(reach)
-            turns.append(join_message(self._pieces(asked), self.register, turn, self.style, self.openings, self.rng))
+            turns.append(
+                join_message(self._pieces(asked), self.register, turn, self.style, self.openings, self.rng)
+            )
             later = self._used_after(turn)
             needed = [(source, pointer) for source, pointer in later if self.telling.turn_of[source] == turn]
             # An answer that lists others makes "that card" mean nothing.
@@ -144,7 +156,9 @@ class _Conversation:
         """Order what a message asks for: what needs what, and one thing after the other."""
         left, order = list(asked), list[int]()
         while left:
-            ready = [step for step in left if not any(self.telling.before[step] >> other & 1 for other in left)]
+            ready = [
+                step for step in left if not any(self.telling.before[step] >> other & 1 for other in left)
+            ]
             same = [step for step in ready if order and self._about(step) & self._about(order[-1])]
             follows = [step for step in ready if order and self.telling.before[step] >> order[-1] & 1]
             step = pick(follows or same or ready, self.rng)
@@ -181,7 +195,9 @@ class _Conversation:
         return Piece(relation, clause.text, whole)
 
 
-def before_of(count: int, bound: Sequence[Mapping[str, tuple[int, str]]], edges: Sequence[tuple[int, int, str]]) -> list[int]:
+def before_of(
+    count: int, bound: Sequence[Mapping[str, tuple[int, str]]], edges: Sequence[tuple[int, int, str]]
+) -> list[int]:
     """Return by step what must come before it, as bit masks, closed under "before"."""
     before = [0] * count
     for step in range(count):

@@ -96,7 +96,9 @@ class _Sentences:
                 continue
             opening, stop = self._opening(place)
             # "Good. Ask the practice": after a full stop a sentence begins.
-            words = opening + (capital(piece.text) if opening.rstrip()[-1:] in {".", "!", "?"} else piece.text)
+            words = opening + (
+                capital(piece.text) if opening.rstrip()[-1:] in {".", "!", "?"} else piece.text
+            )
             size = 1
             most = 1 + (self.rng.random() < 0.6) + (self.rng.random() < 0.2)
             while size < most and place + size < len(self.pieces):
@@ -113,11 +115,15 @@ class _Sentences:
         """A sentence of its own; what it follows on stands before it."""
         text = capital(self.pieces[place].text)
         if place == 0 and self.turn > 0 and self.rng.random() < 0.5:
-            return spell(pick(("Thanks.", "Okay.", "Good.", "I see.", "Great.", "Right."), self.rng), self.style) + " " + text
+            return (
+                spell(pick(("Thanks.", "Okay.", "Good.", "I see.", "Great.", "Right."), self.rng), self.style)
+                + " "
+                + text
+            )
         return text
 
     def _join(self, relation: str, opening: str) -> str:
-        joins = JOIN_THEN if relation == "then" else JOIN_AND
+        joins: tuple[str, ...] = JOIN_THEN if relation == "then" else JOIN_AND
         if opening in self.manner.then:
             joins = joins[:1]  # "After that, ... and then ... after that": one such word a sentence is enough
         return spell(pick(joins, self.rng), self.style)
@@ -138,17 +144,25 @@ class _Sentences:
         opening = pick(fresh, self.rng)
         self.used.add(opening)
         tail = opening.lower()
-        asks = ("could you ", "would you ", "could you also ", "would you now ", "could you now ", "be able to ")
+        asks = (
+            "could you ",
+            "would you ",
+            "could you also ",
+            "would you now ",
+            "could you now ",
+            "be able to ",
+        )
         return spell(opening, self.style), "?" if tail.endswith(asks) and "if" not in tail else "."
 
 
 def _greeted(sentence: str, first: Piece, style: Style, rng: Random) -> str:
-    greeting = spell(pick(GREETINGS, rng), style)
-    if greeting.rstrip()[-1] in "!.?:" or first.whole or sentence.startswith(("I ", "I'")):
-        return greeting.rstrip(" ,:") + ("" if greeting.rstrip()[-1] in "!.?" else ".") + " " + sentence if (
-            greeting.rstrip()[-1] in "!.?" or first.whole
-        ) else greeting + sentence
-    return greeting + sentence[:1].lower() + sentence[1:]
+    greeting = spell(pick(GREETINGS, rng), style).rstrip()
+    if greeting[-1] in "!.?":
+        return f"{greeting} {sentence}"
+    if first.whole:
+        return f"{greeting.rstrip(',:')}. {sentence}"
+    mine = sentence.startswith(("I ", "I'"))
+    return f"{greeting} {sentence if mine else sentence[:1].lower() + sentence[1:]}"
 
 
 def _loose(sentences: list[str], pieces: Sequence[Piece]) -> str:
@@ -156,7 +170,11 @@ def _loose(sentences: list[str], pieces: Sequence[Piece]) -> str:
     out = []
     for sentence in sentences:
         starts_with_value = any(piece.whole and capital(piece.text) == sentence for piece in pieces)
-        text = sentence if starts_with_value or sentence[:2] in {"I ", "I'"} else sentence[:1].lower() + sentence[1:]
+        text = (
+            sentence
+            if starts_with_value or sentence[:2] in {"I ", "I'"}
+            else sentence[:1].lower() + sentence[1:]
+        )
         out.append(text if text[-1] in ".?!" else text + ".")
     joined = " ".join(out)
     return joined[:-1] if joined.endswith(".") else joined

@@ -86,7 +86,9 @@ def prove_task(
     fault = find_reference_fault(world, program, taken, lambda tool: _is_read(world, tool), telling.orders)
     if fault is not None:
         return Discard(text, "reference", *fault)
-    values = {step: told_values(telling.outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)}
+    values = {
+        step: told_values(telling.outputs[one.tool], one.outcome.result) for step, one in enumerate(taken)
+    }
     told = arrange_told(world, program, values, telling)
     reported = [step for step in range(len(program)) if told.asked[step]]
     if any(values[step] is None for step in reported):

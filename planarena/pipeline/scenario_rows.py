@@ -226,7 +226,16 @@ class ScenarioRows:
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
             turn = said.turn_of[number]
             asked = number in task.reported
-            self.step(trajectory_id, number, step, plan, execution_ids[number], turn, rationales[number], asked=asked)
+            self.step(
+                trajectory_id,
+                number,
+                step,
+                plan,
+                execution_ids[number],
+                turn,
+                rationales[number],
+                asked=asked,
+            )
         proposed: dict[str, str] = {}
         if said.contrast is not None:
             proposed = write_contrast(self, gold, task, said, said.contrast, execution_ids)

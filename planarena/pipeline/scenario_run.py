@@ -149,7 +149,9 @@ class _ScenarioRun:
                 Discard(atom.tool, "execution", outcome.error["code"], outcome.error["message"])
             )
             return
-        fault = self.sense.fault([Done(Call(atom.tool, atom.arguments, ()), atom.arguments, outcome.result, footprint)])
+        fault = self.sense.fault(
+            [Done(Call(atom.tool, atom.arguments, ()), atom.arguments, outcome.result, footprint)]
+        )
         if fault is not None:
             self.discards.append(Discard(atom.tool, "sense", *fault))
             return
@@ -296,7 +298,7 @@ class _ScenarioRun:
 
     def _implied(self, order: Sequence[int], member: Member) -> list[bool]:
         """Say for each step whether what refers to its result says all its arguments, so that nobody need ask for it."""
-        told = {number: True for number in order}
+        told = dict.fromkeys(order, True)
         for source in member.bindings.values():
             atom = self.atoms[source.atom]
             named = {*atom.arguments, *(argument for argument, _ in atom.needs)}

@@ -81,10 +81,7 @@ def _drawn_cuts(last: int, rng: Random) -> set[int]:
 def _feeding(sources: Sequence[Collection[int]], turn_of: Sequence[int]) -> set[int]:
     """Return the steps whose results a step of the same message takes up."""
     return {
-        source
-        for step, found in enumerate(sources)
-        for source in found
-        if turn_of[source] == turn_of[step]
+        source for step, found in enumerate(sources) for source in found if turn_of[source] == turn_of[step]
     }
 
 
@@ -110,6 +107,7 @@ def _relieving_cut(groups: Sequence[int], turn_of: Sequence[int], feeding: set[i
         if len(requests) <= _MOST_REQUESTS or first == last:
             continue
         return min(
-            range(first + 1, last + 1), key=lambda cut: abs(2 * sum(g < cut for g in requests) - len(requests))
+            range(first + 1, last + 1),
+            key=lambda cut: abs(2 * sum(g < cut for g in requests) - len(requests)),
         )
     return None

@@ -33,7 +33,10 @@ def told() -> list[Told]:
     found = []
     for domain in DOMAINS:
         config = BuildConfig(
-            sources=(f"builtin:{domain}",), chunk_scenarios=2, seed=71, composition=CompositionConfig(per_scenario=12)
+            sources=(f"builtin:{domain}",),
+            chunk_scenarios=2,
+            seed=71,
+            composition=CompositionConfig(per_scenario=12),
         )
         executed = execute_chunk(config, 0, None)
         for scenario, words in zip(executed.scenarios, describe_chunk(config, executed).items, strict=True):
@@ -67,7 +70,8 @@ def test_what_is_asked_is_required_and_what_is_not_is_implied(told: list[Told]) 
             takers = [
                 later
                 for later, words in enumerate(one.steps)
-                if one.said.turn_of[later] == turn and any(source == step for source, _ in words.bound.values())
+                if one.said.turn_of[later] == turn
+                and any(source == step for source, _ in words.bound.values())
             ]
             assert takers, "what nobody of the message takes up is asked for"
     assert implied > 50
@@ -87,7 +91,9 @@ def test_what_is_asked_is_told_by_the_answer_of_its_message(told: list[Told]) ->
                 for word in parse_pointer(pointer):
                     schema = schema["items"] if isinstance(word, int) else schema["properties"][word]
                 ways = {surface(value, schema, manner, None, year) for manner in range(MANNERS)}
-                assert any(way in answer for way in ways) or (value == 0 and " no " in f" {answer.lower()}"), (
+                assert any(way in answer for way in ways) or (
+                    value == 0 and " no " in f" {answer.lower()}"
+                ), (
                     pointer,
                     value,
                     answer,
@@ -100,7 +106,9 @@ def test_references_mean_the_same_when_they_are_used(told: list[Told]) -> None:
 
     judged = 0
     for one in told:
-        world = restore_world(one.scenario.domains, msgspec.json.decode(one.scenario.seed_state), one.scenario.facts)
+        world = restore_world(
+            one.scenario.domains, msgspec.json.decode(one.scenario.seed_state), one.scenario.facts
+        )
 
         def again(step: int, one: Told = one, world: Any = world) -> Any:
             words = one.steps[step]
@@ -143,8 +151,16 @@ def test_later_messages_call_what_was_told_by_its_name(told: list[Told]) -> None
                 place = path[:-1] if path and isinstance(path[-1], int) else path
                 record = one.steps[source].wording.records.get("".join(f"/{word}" for word in place))
                 value = resolve(one.steps[source].result, path)
-                fields = [field for field in ("title", "name", "hotel") if isinstance(value, dict) and field in value]
-                if record is None or not fields or value[fields[0]] not in one.answers[one.said.turn_of[source]]:
+                fields = [
+                    field
+                    for field in ("title", "name", "hotel")
+                    if isinstance(value, dict) and field in value
+                ]
+                if (
+                    record is None
+                    or not fields
+                    or value[fields[0]] not in one.answers[one.said.turn_of[source]]
+                ):
                     continue
                 message = one.said.turns[one.said.turn_of[step]]
                 if value[fields[0]] in message:

@@ -317,7 +317,11 @@ def test_wording_keeps_the_rules(domain: str) -> None:
             place = schema_at(output, pointer)
             if place is None or "x-semantic" not in place:
                 found.append(f"{name} refer {pointer}: no place with a semantic type")
-            if set(forms) - {"again", "noun", "name"} != {"short", "full"} or not forms["short"] or not forms["full"]:
+            if (
+                set(forms) - {"again", "noun", "name"} != {"short", "full"}
+                or not forms["short"]
+                or not forms["full"]
+            ):
                 found.append(f"{name} refer {pointer}: short and full")
             for text in [*forms["short"], *forms["full"]]:
                 found += [
@@ -359,8 +363,14 @@ def test_records_and_sense_name_what_there_is(domain: str) -> None:
                 *PLACEHOLDER.findall(record.get("line", "")),
                 *record.get("order", ()),
             }
-            found += [f"{name} records {pointer!r}: no field {field}" for field in sorted(named - set(fields))]
-            hidden = [field for field in PLACEHOLDER.findall(record["name"]) if fields.get(field, {}).get("x-hidden")]
+            found += [
+                f"{name} records {pointer!r}: no field {field}" for field in sorted(named - set(fields))
+            ]
+            hidden = [
+                field
+                for field in PLACEHOLDER.findall(record["name"])
+                if fields.get(field, {}).get("x-hidden")
+            ]
             found += [f"{name} records {pointer!r}: {field} is hidden" for field in hidden]
             among = record.get("among")
             if among and (schema_at(output, among) or {}).get("type") != "array":
@@ -383,7 +393,9 @@ def test_records_and_sense_name_what_there_is(domain: str) -> None:
             outside = set(PLACEHOLDER.findall(SEGMENT.sub("", text)))
             problems += [f"{{{one}}} is not stated" for one in set(operation.tool.required) - outside]
             everywhere = set(PLACEHOLDER.findall(text))
-            problems += [f"optional {{{one}}} is missing" for one in set(operation.tool.parameters) - everywhere]
+            problems += [
+                f"optional {{{one}}} is missing" for one in set(operation.tool.parameters) - everywhere
+            ]
             if not re.match(r'[A-Z"{]', text) or text[-1] not in ".?!":
                 problems.append("a whole sentence")
             found += [f"{name} aims {text!r}: {problem}" for problem in problems]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from planarena.config import BuildConfig, CompositionConfig
+from planarena.generate.clauses import StepWords
 from planarena.generate.model_brief import TaskBrief
 from planarena.generate.model_checks import (
     check_call,
@@ -22,7 +23,6 @@ from planarena.generate.model_checks import (
     check_trajectory,
     check_written_query,
 )
-from planarena.generate.clauses import StepWords
 from planarena.generate.model_texts import TextFaultError, check_text, find_stated, foreign_numbers
 from planarena.pipeline.execute import execute_chunk
 from planarena.pipeline.language import describe_chunk

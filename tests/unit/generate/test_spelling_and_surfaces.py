@@ -18,21 +18,38 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-KINDS = ("plain", "date", "time", "datetime", "money", "percent", "temperature", "minutes", "word", "name", "")
+KINDS = (
+    "plain",
+    "date",
+    "time",
+    "datetime",
+    "money",
+    "percent",
+    "temperature",
+    "minutes",
+    "word",
+    "name",
+    "",
+)
 
 
 def test_each_spelling_keeps_to_itself() -> None:
     text = "My favourite neighbour organises a programme at the theatre centre, coloured grey"
     assert spell(text, BRITISH) == text
     assert spell(text, AMERICAN) == (
-        "My favorite neighbor organizes a program at the theater center, coloured grey".replace("grey", "gray")
+        "My favorite neighbor organizes a program at the theater center, coloured grey".replace(
+            "grey", "gray"
+        )
     )
     assert spell("Favour", AMERICAN) == "Favor"
 
 
 def test_contractions_only_where_people_use_them() -> None:
     style = Style(contracted=True)
-    assert spell("it is done and there is more, it is not much", style) == "it's done and there's more, it's not much"
+    assert (
+        spell("it is done and there is more, it is not much", style)
+        == "it's done and there's more, it's not much"
+    )
     assert spell("how much space I have left", style) == "how much space I have left"
     assert spell("I cannot, it will not and you will see", style) == "I can't, it won't and you'll see"
     assert spell("it is done", Style()) == "it is done"

@@ -24,7 +24,12 @@ class Shelf(Environment):
     @classmethod
     def seed(cls, rng: Any, shared: Any = None) -> Seed:
         boxes = {key: {"id": key, "weight": weight} for key, weight in (("a", 5), ("b", 3), ("c", 3))}
-        return Seed({"boxes": boxes, "notes": {}}, "A shelf", "A shelf with three boxes on it.", {"now": "2026-05-01T09:00"})
+        return Seed(
+            {"boxes": boxes, "notes": {}},
+            "A shelf",
+            "A shelf with three boxes on it.",
+            {"now": "2026-05-01T09:00"},
+        )
 
     @tool("read")
     def list_boxes(self) -> dict[str, Any]:
@@ -87,7 +92,10 @@ def test_a_reference_that_a_write_changes_is_found() -> None:
     assert changed.reason == "changed"
     assert "'a'" in changed.detail
     # A write that leaves the order as it is changes no reference.
-    assert fault_of([LIST, Call("load_box", {"box": "a", "weight": 7}, ()), Call("mark_box", {}, box_at(0))]) is None
+    assert (
+        fault_of([LIST, Call("load_box", {"box": "a", "weight": 7}, ()), Call("mark_box", {}, box_at(0))])
+        is None
+    )
 
 
 def test_a_reference_to_one_of_two_equals_is_tied() -> None:
@@ -142,7 +150,10 @@ def test_a_look_up_that_shows_no_more_is_a_repetition(sense: Sense) -> None:
     other = done("list_boxes", {}, {"boxes": [{"id": "d"}]})
     assert reason(sense, whole, part) == reason(sense, part, whole) == "repeated_look_up"
     assert reason(sense, part, other) == ""
-    assert reason(sense, done("list_boxes", {}, {"n": 1}), done("list_boxes", {}, {"n": 1})) == "repeated_look_up"
+    assert (
+        reason(sense, done("list_boxes", {}, {"n": 1}), done("list_boxes", {}, {"n": 1}))
+        == "repeated_look_up"
+    )
     assert reason(sense, done("list_boxes", {}, {"n": 1}), done("list_boxes", {}, {"n": 2})) == ""
 
 

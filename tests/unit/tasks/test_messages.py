@@ -21,7 +21,10 @@ def test_a_look_up_that_only_serves_is_mostly_implied() -> None:
     found = draws([[], [0]], [0, 1], [True, False])
     single = [one for one in found if one.turn_of == (0, 0)]
     assert {one.asked for one in single} == {(False, True), (True, True)}
-    shares = [arrange([[], [0]], [0, 1], [True, False], [True, True], [True, True], Random(seed)) for seed in range(500)]
+    shares = [
+        arrange([[], [0]], [0, 1], [True, False], [True, True], [True, True], Random(seed))
+        for seed in range(500)
+    ]
     implied = sum(one.asked == (False, True) for one in shares)
     assert 0.4 < implied / 500 < 0.9
     # In a message of its own it is asked for: nothing there takes it up.
@@ -57,7 +60,9 @@ def test_a_message_asks_for_four_things_at_most_where_it_can_be_split() -> None:
 @given(st.data())
 def test_every_message_asks_and_order_is_kept(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 7))
-    sources = [sorted(data.draw(st.sets(st.integers(0, step - 1), max_size=2))) if step else [] for step in range(n)]
+    sources = [
+        sorted(data.draw(st.sets(st.integers(0, step - 1), max_size=2))) if step else [] for step in range(n)
+    ]
     depth: list[int] = []
     for found in sources:
         depth.append(1 + max((depth[one] for one in found), default=-1))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from planarena.config import BuildConfig
+from planarena.environments import World
 from planarena.environments.catalog import is_builtin, wording_of
 from planarena.environments.state import Footprint
 from planarena.environments.wording import names_in, parse_pointer
@@ -67,7 +68,7 @@ class _ScenarioRun:
         }
         self.sense = Sense(self.world.operations, self.wording, str(self.world.facts.get("now", "")))
         # Where nobody sees the state, a write that changes nothing looks like any other.
-        self.sees_changes = all(map(is_builtin, scenario.domains))
+        self.sees_changes = all(map(is_builtin, scenario.domains)) and isinstance(self.world, World)
         self.paths = {
             (name, offer.pointer): offer.path for name, found in scenario.offers.items() for offer in found
         }

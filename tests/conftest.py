@@ -95,11 +95,12 @@ def built_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
                 chunk_scenarios=2,
                 seed=seed,
                 sources=("builtin:email", "builtin:files", "builtin:travel"),
-                split=SplitConfig(validation=0.2, test=0.2),
+                split=SplitConfig(validation=0.15, test=0.15),
                 execution=ExecutionConfig(workers=1),
             )
         )
-        if set(run.table("scenarios").collect()["split"].to_list()) == {"train", "validation", "test"}:
+        splits = run.table("scenarios").collect()["split"].to_list()
+        if {"validation", "test"} <= set(splits) and splits.count("train") * 2 > len(splits):
             return run
     raise AssertionError("no seed gives every split a scenario: choose other shares")
 

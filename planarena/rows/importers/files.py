@@ -46,12 +46,15 @@ def data_files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError("there is no such file or folder", where=str(path), fix="check the path")
+    # An export for datasets holds its rows twice: as objects in data/, and as text in text/.
+    twice = (path / "export.json").is_file() and (path / "data").is_dir()
     found = sorted(
         inner
         for inner in path.rglob("*")
         if inner.is_file()
         and inner.suffix in ENDINGS
         and not any(part.startswith(".") for part in inner.relative_to(path).parts)
+        and not (twice and inner.relative_to(path).parts[0] == "text")
         and inner.name not in _BESIDE
     )
     if not found:

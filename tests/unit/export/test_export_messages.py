@@ -174,7 +174,8 @@ def test_several_user_turns_have_their_own_calls_and_answers(trajectories: list[
 
 
 def test_no_call_is_just_an_answer(trajectories: list[JoinedTrajectory]) -> None:
-    messages = render_messages(trajectories[0]._replace(actions=()), context=False)
+    one = next(trajectory for trajectory in trajectories if len(trajectory.turns) == 1)
+    messages = render_messages(one._replace(actions=()), context=False)
     assert [message["role"] for message in messages] == ["user", "assistant"]
 
 

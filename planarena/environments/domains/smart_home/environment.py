@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
 from planarena.environments.domains.shared import Shared
-from planarena.environments.domains.types import FreeTime
+from planarena.environments.domains.types import FreeTime, RoomName
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, Color, DoorName, RoomName, make_world
+from .world import PROPOSALS, Color, DoorName, make_world
 
 __all__ = ["SmartHome"]
 

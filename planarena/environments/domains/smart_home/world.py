@@ -9,25 +9,12 @@ from typing import Annotated, Any, Literal, get_args
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
+from planarena.environments.domains.types import RoomName
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-__all__ = ["PROPOSALS", "Color", "DoorName", "RoomName", "make_world"]
+__all__ = ["PROPOSALS", "Color", "DoorName", "make_world"]
 
-RoomName = Annotated[
-    Literal[
-        "kitchen",
-        "living room",
-        "bedroom",
-        "bathroom",
-        "study",
-        "hallway",
-        "dining room",
-        "guest room",
-        "nursery",
-    ],
-    Semantic("room", surface="word"),
-]
 DoorName = Annotated[
     Literal["front door", "back door", "garage door", "balcony door"], Semantic("door", surface="word")
 ]

@@ -120,6 +120,7 @@ def make_world(words: Any, rng: Random, shared: Shared | None = None) -> Seed:
         _add_hotels(hotels, words, rng, city, number, (after(first, -2), after(last, 1)))
     airports = {city: _airport(words, rng, city, names[3:]) for city in (home, there, other)}
     purpose = rng.choice(words["purposes"])
+    details = {"city": there, "user": user, "companion": companion}
     home_address = _address(words, rng, home)
     if (told := keep(shared, "home_address", home_address)).endswith(f", {home}"):
         home_address = told
@@ -135,8 +136,8 @@ def make_world(words: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "holds": {},
             "transfers": {},
         },
-        title=purpose["title"].format(city=there),
-        description=purpose["description"].format(city=there, user=user, companion=companion),
+        title=purpose["title"].format(**details),
+        description=purpose["description"].format(**details),
         facts={"now": now, "user_name": user, "home_city": home, "home_address": home_address},
         story={
             "home": home,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Any
+from random import Random
+from typing import Annotated, Any, Literal
 
-from planarena.environments.contract import ToolError, tool, view
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from . import types as t
-from .world import BankingScenario, is_iban
+from .world import PROPOSALS, is_iban, make_world
 
 __all__ = ["Banking"]
 
@@ -17,33 +20,62 @@ _PER_YEAR = {"weekly": 52, "monthly": 12, "quarterly": 4}
 _TRANSFER_LIMIT = 2000.0
 
 
-def _euros(amount: float) -> float:
-    """Return whole cents as a float: 50 and 50.0 must leave the same state."""
-    return round(float(amount), 2)
+AccountId = Annotated[str, Semantic("account_id", hidden=True)]
+CardId = Annotated[str, Semantic("card_id", hidden=True)]
+BillId = Annotated[str, Semantic("bill_id", hidden=True)]
+AccountName = Annotated[str, Semantic("account_name", surface="name")]
+GoalName = Annotated[str, Semantic("savings_goal", surface="name")]
+# A party can be named by a bill before the bank knows it; a payee is stored and can be paid.
+Party = Annotated[str, Semantic("party_name", surface="name")]
+Payee = Annotated[str, Semantic("payee", surface="name")]
+Note = Annotated[str, Semantic("payment_note", surface="name")]
+Iban = Annotated[str, Semantic("iban", pattern="^[A-Z]{2}[0-9]{2}[0-9A-Z]{10,30}$")]
+Amount = Annotated[float, Semantic("payment_amount", surface="money", minimum=0.01)]
+Savings = Annotated[float, Semantic("credit_amount", surface="money", minimum=0.01)]
+Money = Annotated[float, Semantic("money", surface="money")]
+CardLimit = Annotated[float, Semantic("card_limit", surface="money", minimum=50, maximum=3000)]
+Day = Annotated[str, Semantic("date", surface="date", pattern=r"^\d{4}-\d{2}-\d{2}$")]
+PaymentDay = Annotated[str, Semantic("payment_date", surface="date", pattern=r"^\d{4}-\d{2}-\d{2}$")]
+Percent = Annotated[float, Semantic("percent", surface="percent")]
+CardStatus = Annotated[Literal["active", "frozen", "cancelled"], Semantic("card_status", surface="word")]
+Category = Annotated[
+    Literal["electricity", "gas", "water", "internet", "phone", "insurance", "rent", "gym"],
+    Semantic("bill_category", surface="word"),
+]
+Reason = Annotated[Literal["lost", "stolen", "damaged"], Semantic("replacement_reason", surface="word")]
+Delivery = Annotated[Literal["standard", "express"], Semantic("card_delivery", surface="word")]
+Frequency = Annotated[Literal["weekly", "monthly", "quarterly"], Semantic("frequency", surface="word")]
+
+record = Fields(
+    card_id=CardId, last_digits=str, status=CardStatus, daily_limit=Money, account_id=AccountId,
+    name=AccountName, iban=str, balance=Money, date=Day, description=str, amount=Money, payee=str,
+    frequency=Frequency, account=AccountName, since=Day, money_in=Money, money_out=Money, replaces=str,
+    arrives_on=Day, bank=str, from_account=AccountName, confirmation=str, first_date=Day,
+    yearly_total=Money, bill_id=BillId, biller=Party, biller_iban=Iban, category=Category,
+    due_date=PaymentDay, paid_on=Day, goal=GoalName, saved=Money, target=Money, percent_reached=Percent,
+)  # fmt: skip
+CARD = record("card_id last_digits status daily_limit")
+GOAL_MOVE = record("goal amount saved target percent_reached")
 
 
-def _is_day(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
-
-
-class Banking(BankingScenario):
+class Banking(Environment):
     """The retail bank of one customer."""
 
     domain = "banking"
     summary = "A retail bank: accounts, cards, payees, transfers, standing orders, bills and savings goals."
+    proposals = PROPOSALS
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a customer with four accounts; one has too little money for any open bill."""
+        return make_world(cls.seeds(), rng, shared)
 
     def _debit(self, account_id: str, amount: float, text: str) -> Record:
         """Take money out of an account and write it into the account's entries."""
         account = self.require("accounts", account_id, "account")
         if account["balance"] < amount:
-            raise ToolError(
-                "insufficient_funds",
-                f"The {account['name']} account holds only {account['balance']:.2f} euros.",
-            )
+            held = f"The {account['name']} account holds only {account['balance']:.2f} euros."
+            raise ToolError("insufficient_funds", held)
         self._book(account, -amount, text)
         return account
 
@@ -60,31 +92,37 @@ class Banking(BankingScenario):
         return f"{prefix}-{self.new_id('', *content)[1:9].upper()}"
 
     def _require_payee(self, payee: str) -> Record:
-        record = self.state.get("payees", payee)
-        if record is None:
+        stored = self.state.get("payees", payee)
+        if stored is None:
             raise ToolError("unknown_payee", f"{payee} is not among the stored payees; add the payee first.")
-        return record
+        return stored
 
     def _require_goal(self, goal: str) -> Record:
-        record = self.state.get("goals", goal)
-        if record is None:
+        stored = self.state.get("goals", goal)
+        if stored is None:
             raise ToolError("not_found", f"There is no savings goal named {goal}.")
-        return record
+        return stored
 
-    @tool("read")
-    def get_bank_account(self, name: t.AccountName) -> t.Account:
+    @tool("read", gives=record("account_id name iban balance card", card=CARD))
+    def get_bank_account(self, name: AccountName) -> Result:
         """Look up one of the customer's accounts by its name: balance, IBAN and the card that belongs to it.
 
         Args:
             name: The account's name, as `Household`.
         """
         for account in self.rows("accounts", name=name):
-            card = self.require("cards", account["card_id"], "card")
-            return view(t.Account, account, card=view(t.Card, card))
+            return {**account, "card": self.require("cards", account["card_id"], "card")}
         raise ToolError("not_found", f"There is no account named {name}.")
 
-    @tool("read")
-    def get_account_statement(self, account_id: t.AccountId, since: t.Day | None = None) -> t.Statement:
+    @tool(
+        "read",
+        gives=record(
+            "account since balance money_in money_out entries upcoming",
+            entries=[record("date description amount")],
+            upcoming=[record("date payee amount frequency")],
+        ),
+    )
+    def get_account_statement(self, account_id: AccountId, since: Day | None = None) -> Result:
         """List an account's bookings, newest first (largest first within a day), and its upcoming payments.
 
         Args:
@@ -106,12 +144,12 @@ class Banking(BankingScenario):
             "balance": account["balance"],
             "money_in": round(sum(row["amount"] for row in booked if row["amount"] > 0), 2),
             "money_out": round(-sum(row["amount"] for row in booked if row["amount"] < 0), 2),
-            "entries": [view(t.Entry, row) for row in booked[:15]],
-            "upcoming": [view(t.Upcoming, row, date=row["first_date"]) for row in orders[:15]],
+            "entries": booked[:15],
+            "upcoming": [{**row, "date": row["first_date"]} for row in orders[:15]],
         }
 
-    @tool("update")
-    def freeze_card(self, card_id: t.CardId) -> t.Card:
+    @tool("update", gives=CARD)
+    def freeze_card(self, card_id: CardId) -> Result:
         """Block an active card at once; it stays blocked until it is replaced.
 
         Args:
@@ -120,12 +158,10 @@ class Banking(BankingScenario):
         card = self.require("cards", card_id, "card")
         if card["status"] != "active":
             raise ToolError(f"already_{card['status']}", f"The card is {card['status']}.")
-        return view(t.Card, self.state.patch("cards", card_id, status="frozen"))
+        return self.state.patch("cards", card_id, status="frozen")
 
-    @tool("create")
-    def replace_card(
-        self, card_id: t.CardId, reason: t.Reason, delivery: t.Delivery | None = None
-    ) -> t.NewCard:
+    @tool("create", gives=record("card_id last_digits replaces status daily_limit arrives_on"))
+    def replace_card(self, card_id: CardId, reason: Reason, delivery: Delivery | None = None) -> Result:
         """Order a new card in place of a frozen one; the frozen one is cancelled, the new one is active.
 
         Args:
@@ -139,21 +175,21 @@ class Banking(BankingScenario):
                 "card_not_frozen", f"Only a frozen card can be replaced; this one is {card['status']}."
             )
         new_id = self.new_id("cd", card_id, reason, delivery)
-        record = {
+        new = {
             "card_id": new_id,
             "account_id": card["account_id"],
             "last_digits": f"{int(new_id[3:], 16) % 10000:04d}",
             "status": "active",
             "daily_limit": 400.0,
         }
-        self.state.put("cards", new_id, record)
+        self.state.put("cards", new_id, new)
         self.state.patch("cards", card_id, status="cancelled")
         self.state.patch("accounts", card["account_id"], card_id=new_id)
         arrival = date.fromisoformat(self.today) + timedelta(days=2 if delivery == "express" else 5)
-        return view(t.NewCard, record, replaces=card["last_digits"], arrives_on=str(arrival))
+        return {**new, "replaces": card["last_digits"], "arrives_on": str(arrival)}
 
-    @tool("update")
-    def set_card_limit(self, card_id: t.CardId, daily_limit: t.CardLimit) -> t.Card:
+    @tool("update", gives=CARD)
+    def set_card_limit(self, card_id: CardId, daily_limit: CardLimit) -> Result:
         """Set how much an active card may spend in a day.
 
         Args:
@@ -165,10 +201,10 @@ class Banking(BankingScenario):
             raise ToolError("card_not_active", f"The card is {card['status']}; its limit cannot be changed.")
         if card["daily_limit"] == daily_limit:
             raise ToolError("already_set", f"The daily limit is already {daily_limit:.2f} euros.")
-        return view(t.Card, self.state.patch("cards", card_id, daily_limit=_euros(daily_limit)))
+        return self.state.patch("cards", card_id, daily_limit=_euros(daily_limit))
 
-    @tool("create")
-    def add_payee(self, name: t.Party, iban: t.Iban) -> t.StoredPayee:
+    @tool("create", gives=record("payee iban bank", payee=Payee))
+    def add_payee(self, name: Party, iban: Iban) -> Result:
         """Store a person or a company that money can be sent to.
 
         Args:
@@ -182,14 +218,13 @@ class Banking(BankingScenario):
         for bill in self.rows("bills", biller_iban=iban):
             if bill["biller"] != name:
                 raise ToolError("name_mismatch", f"The IBAN belongs to {bill['biller']}, not to {name}.")
-        self.state.put("payees", name, {"payee": name, "iban": iban})
-        banks: dict[str, str] = self.seeds()["banks"]
-        return {"payee": name, "iban": iban, "bank": banks.get(iban[4:8], "a foreign bank")}
+        payee = self.state.put("payees", name, {"payee": name, "iban": iban})
+        return {**payee, "bank": self.seeds()["banks"].get(iban[4:8], "a foreign bank")}
 
-    @tool("create")
+    @tool("create", gives=record("from_account payee amount date confirmation", amount=Amount))
     def transfer_money(
-        self, account_id: t.AccountId, payee: t.Payee, amount: t.Amount, reference: t.Note | None = None
-    ) -> t.Transfer:
+        self, account_id: AccountId, payee: Payee, amount: Amount, reference: Note | None = None
+    ) -> Result:
         """Send money from an account to a stored payee today.
 
         Args:
@@ -202,9 +237,8 @@ class Banking(BankingScenario):
         self._require_payee(payee)
         if amount > _TRANSFER_LIMIT:
             raise ToolError("limit_exceeded", f"A transfer may not exceed {_TRANSFER_LIMIT:.2f} euros.")
-        account = self._debit(
-            account_id, amount, f"Transfer to {payee}" + (f": {reference}" if reference else "")
-        )
+        text = f"Transfer to {payee}: {reference}" if reference else f"Transfer to {payee}"
+        account = self._debit(account_id, amount, text)
         return {
             "from_account": account["name"],
             "payee": payee,
@@ -213,15 +247,15 @@ class Banking(BankingScenario):
             "confirmation": self._code("TR", account_id, payee, amount, reference),
         }
 
-    @tool("create")
+    @tool("create", gives=record("from_account payee amount frequency first_date yearly_total"))
     def create_standing_order(
         self,
-        account_id: t.AccountId,
-        payee: t.Payee,
-        amount: t.Amount,
-        frequency: t.Frequency,
-        first_date: t.PaymentDay,
-    ) -> t.StandingOrder:
+        account_id: AccountId,
+        payee: Payee,
+        amount: Amount,
+        frequency: Frequency,
+        first_date: PaymentDay,
+    ) -> Result:
         """Set up a repeated transfer to a stored payee; one per account and payee.
 
         Args:
@@ -242,10 +276,10 @@ class Banking(BankingScenario):
         order = {"payee": payee, "amount": amount, "frequency": frequency, "first_date": first_date}
         self.state.put("standing_orders", order_id, {"account_id": account_id, **order})
         total = round(amount * _PER_YEAR[frequency], 2)
-        return view(t.StandingOrder, order, from_account=account["name"], yearly_total=total)
+        return {**order, "from_account": account["name"], "yearly_total": total}
 
-    @tool("read")
-    def find_unpaid_bill(self, category: t.Category) -> t.Bill:
+    @tool("read", gives=record("bill_id biller biller_iban category amount due_date", amount=Amount))
+    def find_unpaid_bill(self, category: Category) -> Result:
         """Find the open bill of a category that is due first.
 
         Args:
@@ -254,10 +288,10 @@ class Banking(BankingScenario):
         bills = self.rows("bills", category=category, status="unpaid")
         if not bills:
             raise ToolError("nothing_due", f"There is no unpaid {category} bill.")
-        return view(t.Bill, min(bills, key=lambda row: (row["due_date"], row["bill_id"])))
+        return min(bills, key=lambda row: (row["due_date"], row["bill_id"]))
 
-    @tool("update")
-    def pay_bill(self, bill_id: t.BillId, account_id: t.AccountId) -> t.BillPayment:
+    @tool("update", gives=record("biller category amount from_account paid_on confirmation", biller=str))
+    def pay_bill(self, bill_id: BillId, account_id: AccountId) -> Result:
         """Pay an open bill in full from an account today.
 
         Args:
@@ -270,10 +304,10 @@ class Banking(BankingScenario):
         account = self._debit(account_id, bill["amount"], f"Bill of {bill['biller']}")
         self.state.patch("bills", bill_id, status="paid")
         code = self._code("BP", bill_id, account_id)
-        return view(t.BillPayment, bill, from_account=account["name"], paid_on=self.today, confirmation=code)
+        return {**bill, "from_account": account["name"], "paid_on": self.today, "confirmation": code}
 
-    @tool("update")
-    def save_to_goal(self, goal: t.GoalName, account_id: t.AccountId, amount: t.Savings) -> t.GoalMove:
+    @tool("update", gives=GOAL_MOVE)
+    def save_to_goal(self, goal: GoalName, account_id: AccountId, amount: Savings) -> Result:
         """Move money from an account into a savings goal.
 
         Args:
@@ -282,20 +316,20 @@ class Banking(BankingScenario):
             amount: Euros; the goal may not be overshot.
         """
         amount = _euros(amount)
-        record = self._require_goal(goal)
-        missing = round(record["target"] - record["saved"], 2)
+        before = self._require_goal(goal)
+        missing = round(before["target"] - before["saved"], 2)
         if amount > missing:
             raise ToolError("over_target", f"The goal {goal} lacks only {missing:.2f} euros.")
         self._debit(account_id, amount, f"Saved for {goal}")
-        return self._move(record, amount, amount)
+        return self._move(before, amount, amount)
 
-    def _move(self, record: Record, change: float, amount: float) -> t.GoalMove:
-        saved = round(record["saved"] + change, 2)
-        goal = self.state.patch("goals", record["goal"], saved=saved)
-        return view(t.GoalMove, goal, amount=amount, percent_reached=round(100 * saved / record["target"], 1))
+    def _move(self, before: Record, change: float, amount: float) -> Record:
+        saved = round(before["saved"] + change, 2)
+        goal = self.state.patch("goals", before["goal"], saved=saved)
+        return {**goal, "amount": amount, "percent_reached": round(100 * saved / goal["target"], 1)}
 
-    @tool("update")
-    def withdraw_from_goal(self, goal: t.GoalName, account_id: t.AccountId, amount: t.Amount) -> t.GoalMove:
+    @tool("update", gives=GOAL_MOVE)
+    def withdraw_from_goal(self, goal: GoalName, account_id: AccountId, amount: Amount) -> Result:
         """Move money out of a savings goal into an account.
 
         Args:
@@ -304,11 +338,24 @@ class Banking(BankingScenario):
             amount: Euros; at most what the goal holds.
         """
         amount = _euros(amount)
-        record = self._require_goal(goal)
+        before = self._require_goal(goal)
         account = self.require("accounts", account_id, "account")
-        if amount > record["saved"]:
+        if amount > before["saved"]:
             raise ToolError(
-                "insufficient_savings", f"The goal {goal} holds only {record['saved']:.2f} euros."
+                "insufficient_savings", f"The goal {goal} holds only {before['saved']:.2f} euros."
             )
         self._book(account, amount, f"From savings for {goal}")
-        return self._move(record, -amount, amount)
+        return self._move(before, -amount, amount)
+
+
+def _euros(amount: float) -> float:
+    """Return whole cents as a float: 50 and 50.0 must leave the same state."""
+    return round(float(amount), 2)
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -7,12 +7,13 @@ from datetime import date, timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, fixed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
 from planarena.environments.state import Record
 
-__all__ = ["BankingScenario", "is_iban"]
+__all__ = ["PROPOSALS", "is_iban", "make_world"]
 
+Table = dict[str, Record]
 _new_id = Environment.new_id
 
 
@@ -40,9 +41,7 @@ def _spread(rng: Random, low: float, high: float) -> float:
     return round(rng.uniform(low, high), 2)
 
 
-def _accounts(
-    rng: Random, words: dict[str, Any]
-) -> tuple[dict[str, str], dict[str, Record], dict[str, Record]]:
+def _accounts(rng: Random, words: dict[str, Any]) -> tuple[dict[str, str], Table, Table]:
     """Return the account names by role, the accounts and their cards.
 
     The low account cannot pay any open bill, so that money has to come from a savings goal first; the
@@ -50,8 +49,8 @@ def _accounts(
     """
     names = {role: rng.choice(choices) for role, choices in words["accounts"].items()}
     balances = {"main": (2400, 5600), "low": (18, 44), "third": (900, 1900), "fourth": (1100, 2300)}
-    accounts: dict[str, Record] = {}
-    cards: dict[str, Record] = {}
+    accounts: Table = {}
+    cards: Table = {}
     for role, name in names.items():
         account_id, card_id = _new_id("ac", name), _new_id("cd", name)
         cards[card_id] = {
@@ -71,8 +70,8 @@ def _accounts(
     return names, accounts, cards
 
 
-def _bills(rng: Random, words: dict[str, Any], today: date) -> dict[str, Record]:
-    bills: dict[str, Record] = {}
+def _bills(rng: Random, words: dict[str, Any], today: date) -> Table:
+    bills: Table = {}
     for category, kind in words["bills"].items():
         biller = rng.choice(kind["billers"])
         bill_id = _new_id("bl", biller, category)
@@ -88,10 +87,8 @@ def _bills(rng: Random, words: dict[str, Any], today: date) -> dict[str, Record]
     return bills
 
 
-def _entries(
-    rng: Random, words: dict[str, Any], today: date, accounts: dict[str, Record]
-) -> dict[str, Record]:
-    entries: dict[str, Record] = {}
+def _entries(rng: Random, words: dict[str, Any], today: date, accounts: Table) -> Table:
+    entries: Table = {}
     for account_id in accounts:
         for number in range(13):
             if number == 0:
@@ -105,7 +102,7 @@ def _entries(
     return entries
 
 
-def _make_world(words: Any, rng: Random, shared: Shared | None) -> Seed:
+def make_world(words: Any, rng: Random, shared: Shared | None) -> Seed:
     """Make a customer of the bank: about 100 records, of which every bill, goal and card can be acted on."""
     people = load_people()
     now = keep(shared, "now", f"2026-{rng.randint(2, 11):02d}-{rng.randint(2, 27):02d}T09:00")
@@ -118,7 +115,7 @@ def _make_world(words: Any, rng: Random, shared: Shared | None) -> Seed:
         # Who is paid back is stored already; somebody not yet known takes the place among the new ones.
         new, known = others[-3:], [joint["owed"], *(name for name in others[:-3] if name != joint["owed"])]
     names, accounts, cards = _accounts(rng, words)
-    orders: dict[str, Record] = {}
+    orders: Table = {}
     for account_id, payee in zip(accounts, known[3:], strict=False):
         orders[_new_id("so", account_id, payee)] = {
             "account_id": account_id,
@@ -127,7 +124,7 @@ def _make_world(words: Any, rng: Random, shared: Shared | None) -> Seed:
             "frequency": rng.choice(["weekly", "monthly"]),
             "first_date": str(today + timedelta(days=rng.randint(1, 28))),
         }
-    goals: dict[str, Record] = {}
+    goals: Table = {}
     for goal in dict.fromkeys([*joint.get("goal", ()), *rng.sample(words["goals"], 4)]):
         target = float(rng.randrange(2400, 6000, 100))
         goals[goal] = {"goal": goal, "target": target, "saved": round(target * rng.uniform(0.45, 0.8), 2)}
@@ -178,87 +175,75 @@ def _joint(words: dict[str, Any], others: list[str], rng: Random, shared: Shared
     }
 
 
-class BankingScenario(Environment):
-    """What a scenario adds to the bank's tools: a first world and the customer's likely wishes."""
+def _statements(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    today = date.fromisoformat(env.today)
+    yield {}
+    yield {"since": str(today.replace(day=1))}
+    yield {"since": str(today - timedelta(days=rng.choice([7, 14])))}
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a customer with four accounts; one has too little money for any open bill."""
-        return _make_world(cls.seeds(), rng, shared)
 
-    @proposals("get_bank_account")
-    def _propose_get_bank_account(self, rng: Random) -> Iterator[dict[str, Any]]:
-        main, low, third, fourth = self.story["accounts"]
-        for name in (main, low, rng.choice([third, fourth])):
-            yield {"name": name}
+def _replacements(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(["lost", "stolen", "damaged"], 2)
+    yield {"reason": first}
+    yield {"reason": second, "delivery": "express"}
 
-    @proposals("get_account_statement")
-    def _propose_get_account_statement(self, rng: Random) -> Iterator[dict[str, Any]]:
-        today = date.fromisoformat(self.today)
-        yield {}
-        yield {"since": str(today.replace(day=1))}
-        yield {"since": str(today - timedelta(days=rng.choice([7, 14])))}
 
-    _propose_freeze_card = fixed("freeze_card", {})
+def _transfers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    references = rng.sample(env.seeds()["references"], 2)
+    amounts = [float(amount) for amount in rng.sample(range(20, 240, 5), 2)]
+    yield {"payee": env.story["known"][0], "amount": amounts[0], "reference": references[0]}
+    yield {"payee": BOUND, "amount": amounts[1]}
+    if "owed" in env.story:
+        yield {"payee": env.story["owed"], "amount": BOUND, "reference": env.story["purpose"]}
+        yield {"payee": env.story["owed"], "amount": BOUND}
+    else:
+        yield {"payee": env.story["known"][1], "amount": BOUND, "reference": references[1]}
+        yield {"payee": BOUND, "amount": BOUND}
 
-    @proposals("replace_card")
-    def _propose_replace_card(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(["lost", "stolen", "damaged"], 2)
-        yield {"reason": first}
-        yield {"reason": second, "delivery": "express"}
 
-    @proposals("set_card_limit")
-    def _propose_set_card_limit(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for limit in rng.sample([150, 200, 250, 300, 750, 1200, 1500], 3):
-            yield {"daily_limit": float(limit)}
+def _standing_orders(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    start = env.story["next_month"]
+    rhythm = rng.choice(["weekly", "quarterly"])
+    amount = float(rng.randrange(15, 120, 5))
+    yield {"payee": env.story["known"][2], "amount": amount, "frequency": rhythm, "first_date": start}
+    yield {"payee": BOUND, "amount": amount + 10, "frequency": "monthly", "first_date": start}
+    if "owed" in env.story:
+        return  # what a journey or an order costs is not paid every month
+    yield {"payee": BOUND, "amount": BOUND, "frequency": "monthly", "first_date": BOUND}
+    yield {"payee": BOUND, "amount": BOUND, "frequency": "monthly", "first_date": start}
 
-    @proposals("add_payee")
-    def _propose_add_payee(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield from rng.sample(self.story["new_payees"], 2)
-        yield {"name": BOUND, "iban": BOUND}
 
-    @proposals("transfer_money")
-    def _propose_transfer_money(self, rng: Random) -> Iterator[dict[str, Any]]:
-        references = rng.sample(self.seeds()["references"], 2)
-        amounts = [float(amount) for amount in rng.sample(range(20, 240, 5), 2)]
-        yield {"payee": self.story["known"][0], "amount": amounts[0], "reference": references[0]}
-        yield {"payee": BOUND, "amount": amounts[1]}
-        if "owed" in self.story:
-            yield {"payee": self.story["owed"], "amount": BOUND, "reference": self.story["purpose"]}
-            yield {"payee": self.story["owed"], "amount": BOUND}
-        else:
-            yield {"payee": self.story["known"][1], "amount": BOUND, "reference": references[1]}
-            yield {"payee": BOUND, "amount": BOUND}
+def _savings(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    for goal, amount in zip(env.story["goals"], rng.sample(range(25, 325, 25), 2), strict=True):
+        yield {"goal": goal, "amount": float(amount)}
+    if any(beside(env.story, domain) for domain in ("travel", "shopping", "energy")):
+        yield {"goal": env.story["goals"][0], "amount": BOUND}
 
-    @proposals("create_standing_order")
-    def _propose_create_standing_order(self, rng: Random) -> Iterator[dict[str, Any]]:
-        start = self.story["next_month"]
-        rhythm = rng.choice(["weekly", "quarterly"])
-        amount = float(rng.randrange(15, 120, 5))
-        yield {"payee": self.story["known"][2], "amount": amount, "frequency": rhythm, "first_date": start}
-        yield {"payee": BOUND, "amount": amount + 10, "frequency": "monthly", "first_date": start}
-        if "owed" in self.story:
-            return  # what a journey or an order costs is not paid every month
-        yield {"payee": BOUND, "amount": BOUND, "frequency": "monthly", "first_date": BOUND}
-        yield {"payee": BOUND, "amount": BOUND, "frequency": "monthly", "first_date": start}
 
-    @proposals("find_unpaid_bill")
-    def _propose_find_unpaid_bill(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for category in rng.sample(self.story["bills"], 3):
-            yield {"category": category}
+def _withdrawals(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = env.story["goals"]
+    yield {"goal": first, "amount": BOUND}
+    yield {"goal": first, "amount": float(rng.randrange(250, 600, 50))}
+    yield {"goal": second, "amount": float(rng.randrange(100, 300, 20))}
 
-    _propose_pay_bill = fixed("pay_bill", {})
 
-    @proposals("save_to_goal")
-    def _propose_save_to_goal(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for goal, amount in zip(self.story["goals"], rng.sample(range(25, 325, 25), 2), strict=True):
-            yield {"goal": goal, "amount": float(amount)}
-        if any(beside(self.story, domain) for domain in ("travel", "shopping", "energy")):
-            yield {"goal": self.story["goals"][0], "amount": BOUND}
-
-    @proposals("withdraw_from_goal")
-    def _propose_withdraw_from_goal(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = self.story["goals"]
-        yield {"goal": first, "amount": BOUND}
-        yield {"goal": first, "amount": float(rng.randrange(250, 600, 50))}
-        yield {"goal": second, "amount": float(rng.randrange(100, 300, 20))}
+PROPOSALS: dict[str, Proposer] = {
+    "get_bank_account": lambda env, rng: [
+        {"name": name} for name in (*env.story["accounts"][:2], rng.choice(env.story["accounts"][2:]))
+    ],
+    "get_account_statement": _statements,
+    "freeze_card": lambda _env, _rng: [{}],
+    "replace_card": _replacements,
+    "set_card_limit": lambda _env, rng: [
+        {"daily_limit": float(limit)} for limit in rng.sample([150, 200, 250, 300, 750, 1200, 1500], 3)
+    ],
+    "add_payee": lambda env, rng: [*rng.sample(env.story["new_payees"], 2), {"name": BOUND, "iban": BOUND}],
+    "transfer_money": _transfers,
+    "create_standing_order": _standing_orders,
+    "find_unpaid_bill": lambda env, rng: [
+        {"category": category} for category in rng.sample(env.story["bills"], 3)
+    ],
+    "pay_bill": lambda _env, _rng: [{}],
+    "save_to_goal": _savings,
+    "withdraw_from_goal": _withdrawals,
+}

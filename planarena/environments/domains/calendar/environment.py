@@ -3,48 +3,66 @@
 from __future__ import annotations
 
 from datetime import date as day_of
-from typing import Literal
+from random import Random
+from typing import Annotated, Literal
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Date, Datetime, FreeTime, Person, Title, Workday
-from planarena.environments.state import Record
-
-from .types import (
-    Agenda,
-    Colleague,
-    ColleagueId,
-    Duration,
-    Equipment,
-    EventDetails,
-    EventId,
-    Invitation,
-    LeadTime,
-    NewEvent,
-    Place,
-    Project,
-    Reminder,
-    RoomBooking,
-    RoomOfferId,
-    Rooms,
-    Seats,
-    Slots,
-    TaskId,
-    Tasks,
-    free_starts,
-    join_offer,
-    later,
-    split_offer,
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import (
+    Count,
+    Date,
+    Datetime,
+    EmailAddress,
+    FreeTime,
+    Minutes,
+    Person,
+    Time,
+    Title,
+    Workday,
 )
-from .world import CalendarScenario
+from planarena.environments.shapes import Fields, Result
+from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
+
+from .world import PROPOSALS, free_starts, join_offer, later, make_event, make_world, split_offer
 
 __all__ = ["Calendar"]
 
 
-class Calendar(CalendarScenario):
+ColleagueId = Annotated[str, Semantic("colleague_id", hidden=True)]
+EventId = Annotated[str, Semantic("calendar_event_id", hidden=True)]
+RoomOfferId = Annotated[str, Semantic("meeting_room_offer_id", hidden=True)]
+TaskId = Annotated[str, Semantic("calendar_task_id", hidden=True)]
+Team = Annotated[str, Semantic("team", surface="name")]
+Place = Annotated[str, Semantic("place", surface="name")]
+Project = Annotated[str, Semantic("project", surface="name")]
+Duration = Annotated[int, Semantic("duration", surface="minutes", minimum=15, maximum=240)]
+LeadTime = Annotated[int, Semantic("lead_time", surface="minutes", minimum=5, maximum=1440)]
+Seats = Annotated[int, Semantic("seats", surface="number", minimum=2, maximum=40)]
+Equipment = Annotated[Literal["screen", "whiteboard", "video"], Semantic("room_equipment", surface="word")]
+Reply = Annotated[Literal["accepted", "tentative"], Semantic("invitation_reply", surface="word")]
+
+record = Fields(
+    colleague_id=ColleagueId, name=Person, email=EmailAddress, team=Team, manager=Person,
+    event_id=EventId, title=Title, start=Datetime, until=Time, busy=Minutes, organiser=Person, date=Date,
+    place=Place, invited=Count, invitee=Person, reply=Reply, offer_id=RoomOfferId, room=Place,
+    floor=Count, seats=Seats, remind_at=Datetime, task_id=TaskId, task=Title, project=Project,
+    due=Workday, effort=Duration,
+)  # fmt: skip
+NEW_EVENT = record("event_id title start until")
+
+
+class Calendar(Environment):
     """The calendar of one person in a company: nobody can be in two events at once, nor a room in two meetings."""
 
     domain = "calendar"
     summary = "A work calendar: colleagues, events, common free time, meeting rooms, reminders and tasks."
+    proposals = PROPOSALS
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make colleagues, the events of five working days, busy times for four, rooms with bookings, tasks."""
+        return make_world(cls.seeds(), rng, shared)
 
     def _refuse_past(self, start: str) -> None:
         if start <= self.now:
@@ -60,94 +78,51 @@ class Calendar(CalendarScenario):
 
     def _room_is_free(self, room_id: str, start: str, end: str, but: str = "") -> bool:
         return not any(
-            booking["room_id"] == room_id
-            and booking["event_id"] != but
-            and booking["start"] < end
-            and booking["end"] > start
-            for booking in self.state.scan("bookings")
+            booking["event_id"] != but and booking["start"] < end and booking["end"] > start
+            for booking in self.rows("bookings", room_id=room_id)
         )
 
-    def _add_event(self, title: str, start: str, minutes: int, place: str) -> NewEvent:
-        end = later(start, minutes)
-        self._refuse_conflict(start, end)
-        event_id = self.new_id("evt", title, start)
-        event = {
-            "event_id": event_id,
-            "title": title,
-            "organiser": self.facts["user_name"],
-            "start": start,
-            "end": end,
-            "place": place,
-            "room_id": "",
-            "invited": {},
-            "reminder": 0,
-            "moved_on": "",
-        }
-        self.state.put("events", event_id, event)
+    def _add_event(self, title: str, start: str, minutes: int, place: str) -> Record:
+        self._refuse_conflict(start, later(start, minutes))
+        event = make_event(title, self.facts["user_name"], start, minutes, place)
+        self.state.put("events", event["event_id"], event)
         return _placed(event)
 
-    @tool("read")
-    def find_colleague(self, name: Person) -> Colleague:
+    @tool("read", gives=record("colleague_id name email team manager"))
+    def find_colleague(self, name: Person) -> Result:
         """Look up a colleague's card: mail address, team and manager.
 
         Args:
             name: The colleague's full name.
         """
-        found = next((row for row in self.state.scan("colleagues") if row["name"] == name), None)
-        if found is None:
+        found = self.rows("colleagues", name=name)
+        if not found:
             raise ToolError("not_found", f"There is no colleague named {name}.")
-        return {
-            "colleague_id": found["colleague_id"],
-            "name": name,
-            "email": found["email"],
-            "team": found["team"],
-            "manager": found["manager"],
-        }
+        return found[0]
 
-    @tool("read")
-    def list_events(self, date: Workday) -> Agenda:
+    @tool("read", gives=record("events busy", events=[NEW_EVENT]))
+    def list_events(self, date: Workday) -> Result:
         """List the events of a day, the earliest first, with the minutes that they take together.
 
         Args:
             date: The day.
         """
-        rows = sorted(
-            (event for event in self.state.scan("events") if event["start"].startswith(date)),
-            key=lambda event: (event["start"], event["event_id"]),
-        )
-        return {
-            "events": [
-                {
-                    "event_id": event["event_id"],
-                    "title": event["title"],
-                    "start": event["start"],
-                    "until": event["end"][11:],
-                }
-                for event in rows
-            ],
-            "busy": sum(_minutes(event) for event in rows),
-        }
+        rows = [event for event in self.state.scan("events") if event["start"].startswith(date)]
+        rows.sort(key=lambda event: (event["start"], event["event_id"]))
+        return {"events": [_placed(event) for event in rows], "busy": sum(_minutes(event) for event in rows)}
 
-    @tool("read")
-    def get_event(self, event_id: EventId) -> EventDetails:
+    @tool("read", gives=record("title organiser date start until place invited"))
+    def get_event(self, event_id: EventId) -> Result:
         """Show an event: who called it, when and where it is, and how many people are invited.
 
         Args:
             event_id: The event.
         """
         event = self.require("events", event_id, "event")
-        return {
-            "title": event["title"],
-            "organiser": event["organiser"],
-            "date": event["start"][:10],
-            "start": event["start"],
-            "until": event["end"][11:],
-            "place": event["place"],
-            "invited": len(event["invited"]),
-        }
+        return {**_placed(event), "date": event["start"][:10], "invited": len(event["invited"])}
 
-    @tool("read")
-    def find_common_slot(self, colleague_id: ColleagueId, date: Date, duration: Duration) -> Slots:
+    @tool("read", gives=record("slots", slots=[record("start until", start=FreeTime)]))
+    def find_common_slot(self, colleague_id: ColleagueId, date: Date, duration: Duration) -> Result:
         """Find times within working hours that are free for the user and a colleague, the earliest first.
 
         Args:
@@ -163,10 +138,10 @@ class Calendar(CalendarScenario):
         starts = free_starts(date, duration, taken, self.now)
         return {"slots": [{"start": start, "until": later(start, duration)[11:]} for start in starts[:8]]}
 
-    @tool("create")
+    @tool("create", gives=NEW_EVENT)
     def create_calendar_event(
         self, title: Title, start: FreeTime, duration: Duration, place: Place | None = None
-    ) -> NewEvent:
+    ) -> Result:
         """Put an event into the user's calendar; it must not overlap another one.
 
         Args:
@@ -178,8 +153,8 @@ class Calendar(CalendarScenario):
         self._refuse_past(start)
         return self._add_event(title, start, duration, place or "to be announced")
 
-    @tool("update")
-    def reschedule_event(self, event_id: EventId, start: FreeTime) -> NewEvent:
+    @tool("update", gives=NEW_EVENT)
+    def reschedule_event(self, event_id: EventId, start: FreeTime) -> Result:
         """Move an event to another start, once a day at most; its length stays, a free room moves along.
 
         Args:
@@ -189,7 +164,7 @@ class Calendar(CalendarScenario):
         event = self.require("events", event_id, "event")
         if start == event["start"]:
             raise ToolError("same_time", "The event starts then already.")
-        if event["moved_on"] == self.now[:10]:
+        if event["moved_on"] == self.today:
             raise ToolError(
                 "moved_today", "The guests were told another time today and cannot be told again."
             )
@@ -201,10 +176,10 @@ class Calendar(CalendarScenario):
             if not self._room_is_free(event["room_id"], start, end, but=event_id):
                 raise ToolError("room_taken", f"{event['place']} is not free at the new time.")
             self.state.patch("bookings", self.new_id("rbk", event_id), start=start, end=end)
-        return _placed(self.state.patch("events", event_id, start=start, end=end, moved_on=self.now[:10]))
+        return _placed(self.state.patch("events", event_id, start=start, end=end, moved_on=self.today))
 
-    @tool("update")
-    def invite_to_event(self, event_id: EventId, colleague_id: ColleagueId) -> Invitation:
+    @tool("update", gives=record("title invitee reply"))
+    def invite_to_event(self, event_id: EventId, colleague_id: ColleagueId) -> Result:
         """Invite a colleague, who accepts if the time is free and otherwise answers with maybe.
 
         Args:
@@ -219,14 +194,14 @@ class Calendar(CalendarScenario):
         start, end = event["start"][11:], event["end"][11:]
         busy = self.state.get("busy", f"{colleague_id}.{event['start'][:10]}")
         clash = busy is not None and any(a < end and b > start for a, b in busy["blocks"])
-        reply: Literal["tentative", "accepted"] = "tentative" if clash else "accepted"
+        reply = "tentative" if clash else "accepted"
         self.state.patch("events", event_id, invited={**event["invited"], colleague_id: reply})
         return {"title": event["title"], "invitee": colleague["name"], "reply": reply}
 
-    @tool("read")
+    @tool("read", gives=record("rooms", rooms=[record("offer_id room floor seats")]))
     def find_free_rooms(
         self, start: Datetime, duration: Duration, seats: Seats, equipment: Equipment | None = None
-    ) -> Rooms:
+    ) -> Result:
         """Find meeting rooms that are free for some time, the smallest first.
 
         Args:
@@ -245,20 +220,11 @@ class Calendar(CalendarScenario):
             and self._room_is_free(room["room_id"], start, end)
         ]
         rooms.sort(key=lambda room: (room["seats"], room["room_id"]))
-        return {
-            "rooms": [
-                {
-                    "offer_id": join_offer(room["room_id"], start, duration),
-                    "room": room["room"],
-                    "floor": room["floor"],
-                    "seats": room["seats"],
-                }
-                for room in rooms
-            ]
-        }
+        offers = [{**room, "offer_id": join_offer(room["room_id"], start, duration)} for room in rooms]
+        return {"rooms": offers}
 
-    @tool("update")
-    def book_room(self, event_id: EventId, offer_id: RoomOfferId) -> RoomBooking:
+    @tool("update", gives=record("title room floor start until"))
+    def book_room(self, event_id: EventId, offer_id: RoomOfferId) -> Result:
         """Book a meeting room for the time of an event, which then takes place there.
 
         Args:
@@ -284,16 +250,10 @@ class Calendar(CalendarScenario):
         booking = {"room_id": room_id, "event_id": event_id, "start": event["start"], "end": event["end"]}
         self.state.put("bookings", key, booking)
         self.state.patch("events", event_id, room_id=room_id, place=room["room"])
-        return {
-            "title": event["title"],
-            "room": room["room"],
-            "floor": room["floor"],
-            "start": event["start"],
-            "until": event["end"][11:],
-        }
+        return {**room, **_placed(event)}
 
-    @tool("update")
-    def set_event_reminder(self, event_id: EventId, lead_time: LeadTime) -> Reminder:
+    @tool("update", gives=record("title remind_at"))
+    def set_event_reminder(self, event_id: EventId, lead_time: LeadTime) -> Result:
         """Set the reminder of an event that has none yet.
 
         Args:
@@ -307,11 +267,10 @@ class Calendar(CalendarScenario):
             )
         remind_at = later(event["start"], -lead_time)
         self._refuse_past(remind_at)
-        self.state.patch("events", event_id, reminder=lead_time)
-        return {"title": event["title"], "remind_at": remind_at}
+        return {**self.state.patch("events", event_id, reminder=lead_time), "remind_at": remind_at}
 
-    @tool("read")
-    def list_tasks(self, project: Project | None = None) -> Tasks:
+    @tool("read", gives=record("tasks", tasks=[record("task_id task project due effort")]))
+    def list_tasks(self, project: Project | None = None) -> Result:
         """List open tasks without time set aside for them, the one that is due first at the head.
 
         Args:
@@ -323,21 +282,10 @@ class Calendar(CalendarScenario):
             if not task["scheduled"] and (project is None or task["project"] == project)
         ]
         rows.sort(key=lambda task: (task["due"], task["task_id"]))
-        return {
-            "tasks": [
-                {
-                    "task_id": task["task_id"],
-                    "task": task["task"],
-                    "project": task["project"],
-                    "due": task["due"],
-                    "effort": task["effort"],
-                }
-                for task in rows[:12]
-            ]
-        }
+        return {"tasks": rows[:12]}
 
-    @tool("create")
-    def schedule_task(self, task_id: TaskId, date: Workday) -> NewEvent:
+    @tool("create", gives=NEW_EVENT)
+    def schedule_task(self, task_id: TaskId, date: Workday) -> Result:
         """Set time aside for a task: an event in the first gap of a day that is long enough for it.
 
         Args:
@@ -367,10 +315,6 @@ def _minutes(event: Record) -> int:
     return 60 * (int(end[11:13]) - int(start[11:13])) + int(end[14:16]) - int(start[14:16])
 
 
-def _placed(event: Record) -> NewEvent:
-    return {
-        "event_id": event["event_id"],
-        "title": event["title"],
-        "start": event["start"],
-        "until": event["end"][11:],
-    }
+def _placed(event: Record) -> Record:
+    """Return an event with the time of its end."""
+    return {**event, "until": event["end"][11:]}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import date, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, timedelta
+from functools import lru_cache
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
@@ -19,171 +20,123 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-from .types import free_starts, later
+__all__ = [
+    "PROPOSALS", "free_starts", "join_offer", "later", "make_event", "make_world", "split_offer",
+]  # fmt: skip
 
-__all__ = ["CalendarScenario"]
+
+@lru_cache(maxsize=4096)
+def later(start: str, minutes: int) -> str:
+    """Return the moment some minutes later, as `2026-03-04T14:30`."""
+    return (datetime.fromisoformat(start) + timedelta(minutes=minutes)).isoformat(timespec="minutes")
+
+
+def free_starts(day: str, minutes: int, taken: Iterable[tuple[str, str]], after: str) -> list[str]:
+    """Return the half hours of a working day (9 to 18) from which so many minutes are free.
+
+    Args:
+        day: The date.
+        minutes: The length of the slot.
+        taken: (start, end) of what is in the way.
+        after: No slot starts at or before this moment.
+    """
+    blocks = [(a, b) for a, b in taken if a[:10] <= day <= b[:10]]
+    starts = []
+    for start in _half_hours(day):
+        end = later(start, minutes)
+        if start > after and end <= f"{day}T18:00" and not any(a < end and b > start for a, b in blocks):
+            starts.append(start)
+    return starts
+
+
+@lru_cache(maxsize=512)
+def _half_hours(day: str) -> tuple[str, ...]:
+    return tuple(later(f"{day}T09:00", 30 * step) for step in range(18))
+
+
+def join_offer(room_id: str, start: str, minutes: int) -> str:
+    """Return the id of a free room: it says for when, and is never stored, so that a search changes nothing."""
+    return f"{room_id}.{start}.{minutes}"
+
+
+def split_offer(offer_id: str) -> tuple[str, str, str]:
+    """Return room id, start and end of a free room.
+
+    Raises:
+        ValueError: It is no such id.
+    """
+    room_id, start, minutes = offer_id.split(".")
+    return room_id, start, later(start, int(minutes))
+
 
 Table = dict[str, Record]
-Proposals = Iterator[dict[str, Any]]
 
 
-class CalendarScenario(Environment):
-    """A week at work: the user's events, the colleagues' busy times, rooms, and tasks of two projects."""
+def make_event(
+    title: str, organiser: str, start: str, minutes: int, place: str, invited: dict[str, str] | None = None
+) -> Record:
+    """Return an event that nobody is reminded of and that has no room yet."""
+    return {
+        "event_id": Environment.new_id("evt", title, start),
+        "title": title,
+        "organiser": organiser,
+        "start": start,
+        "end": later(start, minutes),
+        "place": place,
+        "room_id": "",
+        "invited": invited or {},
+        "reminder": 0,
+        "moved_on": "",
+    }
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make colleagues, the events of five working days, busy times for four, rooms with bookings, tasks."""
-        words = cls.seeds()
-        people = load_people()
-        given, family = rng.sample(people["given"], 10), rng.sample(people["family"], 10)
-        names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-        names = cast_people(names, shared)
-        user, board = names[0], names[9]
-        today = date(2026, 1, 5) + timedelta(days=7 * rng.randrange(46) + rng.randrange(5))
-        now = f"{today.isoformat()}T{rng.choice(['08:00', '08:15', '08:30', '08:45'])}"
-        now = keep(shared, "now", now)
-        today = date.fromisoformat(now[:10])
-        days = _working_days(today, 12)
-        colleagues = _colleagues(words, names[1:9], board, rng, shared)
-        busy = {
-            f"{colleague_id}.{day}": {"blocks": _blocks(rng)}
-            for colleague_id in colleagues
-            for day in days[1:5]
-        }
-        events = _events(words, colleagues, days[:5], rng)
-        others = () if shared is None else shared.get("beside", ())
-        if shared is not None:
-            events |= _joint_events(words, colleagues, days, shared, rng)
-        projects = rng.sample(sorted(words["projects"]), 2)
-        rooms, bookings = _rooms(words, days[:5], rng)
-        situation = rng.choice(words["situations"])
-        met = names[1:4]
-        return Seed(
-            tables={
-                "colleagues": colleagues,
-                "busy": busy,
-                "events": events,
-                "rooms": rooms,
-                "bookings": bookings,
-                # A parcel takes a week: time on the day of its delivery is of use for tasks that are due later.
-                "tasks": _tasks(words, projects, days[5 if "shopping" in others else 2 :], rng),
-            },
-            title=situation["title"].format(project=projects[0], colleague=met[0]),
-            description=situation["description"].format(user=user, project=projects[0], colleague=met[0]),
-            facts={"now": now, "user_name": user, "weekday": today.strftime("%A"), "projects": projects},
-            story={
-                "days": days[1:5],
-                "met": met,
-                "projects": projects,
-                "titles": rng.sample(words["new_meetings"], 3),
-                "place": rng.choice(words["places"]),
-                "duration": rng.choice((30, 45, 60)),
-                "seats": rng.choice((3, 4, 5)),
-                **_joint_story(words, names, colleagues, days, shared, rng),
-            },
-        )
 
-    def _free(self, rng: Random, day: str, minutes: int) -> str:
-        """Return a start at which the user is free, or ten o'clock where the day is full."""
-        taken = [(event["start"], event["end"]) for event in self.state.scan("events")]
-        starts = free_starts(day, minutes, taken, self.now)
-        return rng.choice(starts) if starts else f"{day}T10:00"
-
-    @proposals("find_colleague")
-    def propose_colleagues(self, _rng: Random) -> Proposals:
-        """People to meet, and somebody whom an earlier result names."""
-        first, second, third = self.story["met"]
-        yield {"name": first}
-        yield {"name": second}
-        # Beside a help desk most names are those of customers, beside a practice those of doctors.
-        named = beside(self.story, "support") or beside(self.story, "clinic")
-        yield {"name": third if named else BOUND}
-
-    @proposals("list_events")
-    def propose_days(self, _rng: Random) -> Proposals:
-        """The next two days, and a day that an earlier result names."""
-        days = self.story["days"]
-        yield {"date": days[0]}
-        if not beside(self.story, "smart_home"):  # at home in the morning only today counts
-            yield {"date": self.story.get("journey", days[1])}
-        yield {"date": BOUND}
-
-    @proposals("get_event")
-    def propose_looks(self, _rng: Random) -> Proposals:
-        """Any event."""
-        yield {}
-
-    @proposals("find_common_slot")
-    def propose_slots(self, _rng: Random) -> Proposals:
-        """On two days of the week, or on a day that an earlier result names."""
-        days, duration = self.story["days"], self.story["duration"]
-        yield {"date": days[1], "duration": duration}
-        yield {"date": days[2], "duration": duration}
-        yield {"date": BOUND, "duration": duration}
-
-    @proposals("create_calendar_event")
-    def propose_events(self, rng: Random) -> Proposals:
-        """At a time found before, or at one that the user names."""
-        story, duration = self.story, self.story["duration"]
-        # Where another domain yields moments too, the title fits both a meeting and such a moment.
-        title = story.get("joint_title") or story["titles"][0]
-        yield {"title": title, "start": BOUND, "duration": duration}
-        day = story["days"][0 if beside(story, "smart_home") else 3]
-        start = self._free(rng, day, duration)
-        yield {"title": story["titles"][1], "start": start, "duration": duration}
-        start, place = self._free(rng, story["days"][0], 60), story["place"]
-        if "journey" in story:
-            start, place = f"{story['journey']}T{rng.choice(('18:00', '18:30'))}", "the hotel lobby"
-        yield {"title": story["titles"][2], "start": start, "duration": 60, "place": place}
-
-    @proposals("reschedule_event")
-    def propose_moves(self, rng: Random) -> Proposals:
-        """To a time found before, or to one that the user names."""
-        if "joint_title" not in self.story:
-            yield {"start": BOUND}
-        yield {"start": self._free(rng, self.story["days"][2], 90)}
-
-    @proposals("invite_to_event")
-    def propose_invitations(self, _rng: Random) -> Proposals:
-        """Anybody to anything."""
-        yield {}
-
-    @proposals("find_free_rooms")
-    def propose_rooms(self, rng: Random) -> Proposals:
-        """For a time found before, or for one that the user names."""
-        story, duration = self.story, self.story["duration"]
-        equipment = rng.choice(["screen", "whiteboard", "video"])
-        if not beside(story, "clinic"):  # nobody meets colleagues while at the doctor's
-            yield {"start": BOUND, "duration": duration, "seats": story["seats"]}
-            yield {"start": BOUND, "duration": 60, "seats": story["seats"], "equipment": equipment}
-        start = f"{story['days'][1]}T{rng.choice(['10:00', '11:30', '14:00', '15:30'])}"
-        yield {"start": start, "duration": duration, "seats": story["seats"] + 3}
-
-    @proposals("book_room")
-    def propose_bookings(self, _rng: Random) -> Proposals:
-        """Any free room for any event."""
-        yield {}
-
-    @proposals("set_event_reminder")
-    def propose_reminders(self, rng: Random) -> Proposals:
-        """Shortly before, and well before."""
-        yield {"lead_time": rng.choice((10, 15, 20, 30))}
-        yield {"lead_time": rng.choice((45, 60, 90, 120))}
-
-    @proposals("list_tasks")
-    def propose_lists(self, _rng: Random) -> Proposals:
-        """All, or one project's."""
-        yield {}
-        for project in self.story["projects"]:
-            yield {"project": project}
-
-    @proposals("schedule_task")
-    def propose_work(self, _rng: Random) -> Proposals:
-        """On the next days, or on a day that an earlier result names."""
-        for day in self.story["days"][:2]:
-            yield {"date": day}
-        if "journey" not in self.story:  # by then most tasks are overdue
-            yield {"date": BOUND}
+def make_world(words: Any, rng: Random, shared: Shared | None = None) -> Seed:
+    """Make colleagues, the events of five working days, busy times for four, rooms with bookings, tasks."""
+    people = load_people()
+    given, family = rng.sample(people["given"], 10), rng.sample(people["family"], 10)
+    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+    user, *_, board = names = cast_people(names, shared)
+    today = date(2026, 1, 5) + timedelta(days=7 * rng.randrange(46) + rng.randrange(5))
+    now = f"{today.isoformat()}T{rng.choice(['08:00', '08:15', '08:30', '08:45'])}"
+    now = keep(shared, "now", now)
+    today = date.fromisoformat(now[:10])
+    days = _working_days(today, 12)
+    colleagues = _colleagues(words, names[1:9], board, rng, shared)
+    busy = {
+        f"{colleague_id}.{day}": {"blocks": _blocks(rng)} for colleague_id in colleagues for day in days[1:5]
+    }
+    events = _events(words, colleagues, days[:5], rng)
+    others = () if shared is None else shared.get("beside", ())
+    if shared is not None:
+        events |= _joint_events(words, colleagues, days, shared, rng)
+    projects = rng.sample(sorted(words["projects"]), 2)
+    rooms, bookings = _rooms(words, days[:5], rng)
+    situation = rng.choice(words["situations"])
+    met = names[1:4]
+    return Seed(
+        tables={
+            "colleagues": colleagues,
+            "busy": busy,
+            "events": events,
+            "rooms": rooms,
+            "bookings": bookings,
+            # A parcel takes a week: time on the day of its delivery is of use for tasks that are due later.
+            "tasks": _tasks(words, projects, days[5 if "shopping" in others else 2 :], rng),
+        },
+        title=situation["title"].format(project=projects[0], colleague=met[0]),
+        description=situation["description"].format(user=user, project=projects[0], colleague=met[0]),
+        facts={"now": now, "user_name": user, "weekday": today.strftime("%A"), "projects": projects},
+        story={
+            "days": days[1:5],
+            "met": met,
+            "projects": projects,
+            "titles": rng.sample(words["new_meetings"], 3),
+            "place": rng.choice(words["places"]),
+            "duration": rng.choice((30, 45, 60)),
+            "seats": rng.choice((3, 4, 5)),
+            **_joint_story(words, names, colleagues, days, shared, rng),
+        },
+    )
 
 
 def _working_days(today: date, number: int) -> list[str]:
@@ -209,19 +162,9 @@ def _joint_events(words: Any, colleagues: Table, days: list[str], shared: Shared
         plans.append((rng.choice(words_back), f"{story['back']}T{rng.choice(('08:00', '08:30'))}", place))
     events: Table = {}
     for title, start, place in plans:
-        event_id = Environment.new_id("evt", title, start)
-        events[event_id] = {
-            "event_id": event_id,
-            "title": title,
-            "organiser": rng.choice([row["name"] for row in colleagues.values()][:4]),
-            "start": start,
-            "end": later(start, rng.choice((45, 60, 90))),
-            "place": place,
-            "room_id": "",
-            "invited": {},
-            "reminder": 0,
-            "moved_on": "",
-        }
+        organiser = rng.choice([row["name"] for row in colleagues.values()][:4])
+        event = make_event(title, organiser, start, rng.choice((45, 60, 90)), place)
+        events[event["event_id"]] = event
     return events
 
 
@@ -273,21 +216,12 @@ def _events(words: Any, colleagues: Table, days: list[str], rng: Random) -> Tabl
         for hour in sorted(rng.sample((9, 10, 11, 13, 14, 15, 16), rng.randint(3, 4))):
             title, start = next(titles), f"{day}T{hour:02d}:{rng.choice(('00', '00', '30'))}"
             organiser, *others = rng.sample(list(colleagues), rng.randint(1, 3))
-            event_id = Environment.new_id("evt", title, start)
             # At most half an hour from a half hour on: two events never overlap.
             minutes = 30 if start.endswith("30") else rng.choice((30, 45, 60))
-            events[event_id] = {
-                "event_id": event_id,
-                "title": title,
-                "organiser": colleagues[organiser]["name"],
-                "start": start,
-                "end": later(start, minutes),
-                "place": "to be announced" if rng.random() < 0.6 else rng.choice(words["places"]),
-                "room_id": "",
-                "invited": {other: rng.choice(("accepted", "tentative")) for other in others},
-                "reminder": 0,
-                "moved_on": "",
-            }
+            place = "to be announced" if rng.random() < 0.6 else rng.choice(words["places"])
+            invited = {other: rng.choice(("accepted", "tentative")) for other in others}
+            event = make_event(title, colleagues[organiser]["name"], start, minutes, place, invited)
+            events[event["event_id"]] = event
     return events
 
 
@@ -307,12 +241,8 @@ def _rooms(words: Any, days: list[str], rng: Random) -> tuple[Table, Table]:
     for day in days:
         for room_id in rng.sample(list(rooms), rng.randint(2, 3)):
             start = f"{day}T{rng.randint(9, 16):02d}:00"
-            booking = {
-                "room_id": room_id,
-                "event_id": "",
-                "start": start,
-                "end": later(start, rng.choice((60, 90))),
-            }
+            end = later(start, rng.choice((60, 90)))
+            booking = {"room_id": room_id, "event_id": "", "start": start, "end": end}
             bookings[Environment.new_id("rbk", room_id, start)] = booking
     return rooms, bookings
 
@@ -332,3 +262,80 @@ def _tasks(words: Any, projects: list[str], days: list[str], rng: Random) -> Tab
                 "scheduled": "",
             }
     return tasks
+
+
+def _free(env: Any, rng: Random, day: str, minutes: int) -> str:
+    """Return a start at which the user is free, or ten o'clock where the day is full."""
+    taken = [(event["start"], event["end"]) for event in env.state.scan("events")]
+    starts = free_starts(day, minutes, taken, env.now)
+    return rng.choice(starts) if starts else f"{day}T10:00"
+
+
+def _names(env: Any, _rng: Random) -> Iterator[dict[str, Any]]:
+    *two, third = env.story["met"]
+    yield from ({"name": name} for name in two)
+    # Beside a help desk most names are those of customers, beside a practice those of doctors.
+    named = beside(env.story, "support") or beside(env.story, "clinic")
+    yield {"name": third if named else BOUND}
+
+
+def _days(env: Any, _rng: Random) -> Iterator[dict[str, Any]]:
+    days = env.story["days"]
+    yield {"date": days[0]}
+    if not beside(env.story, "smart_home"):  # at home in the morning only today counts
+        yield {"date": env.story.get("journey", days[1])}
+    yield {"date": BOUND}
+
+
+def _new_events(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    story, duration = env.story, env.story["duration"]
+    # Where another domain yields moments too, the title fits both a meeting and such a moment.
+    title = story.get("joint_title") or story["titles"][0]
+    yield {"title": title, "start": BOUND, "duration": duration}
+    day = story["days"][0 if beside(story, "smart_home") else 3]
+    start = _free(env, rng, day, duration)
+    yield {"title": story["titles"][1], "start": start, "duration": duration}
+    start, place = _free(env, rng, story["days"][0], 60), story["place"]
+    if "journey" in story:
+        start, place = f"{story['journey']}T{rng.choice(('18:00', '18:30'))}", "the hotel lobby"
+    yield {"title": story["titles"][2], "start": start, "duration": 60, "place": place}
+
+
+def _moves(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    if "joint_title" not in env.story:
+        yield {"start": BOUND}
+    yield {"start": _free(env, rng, env.story["days"][2], 90)}
+
+
+def _rooms_wanted(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    story, duration = env.story, env.story["duration"]
+    equipment = rng.choice(["screen", "whiteboard", "video"])
+    if not beside(story, "clinic"):  # nobody meets colleagues while at the doctor's
+        yield {"start": BOUND, "duration": duration, "seats": story["seats"]}
+        yield {"start": BOUND, "duration": 60, "seats": story["seats"], "equipment": equipment}
+    start = f"{story['days'][1]}T{rng.choice(['10:00', '11:30', '14:00', '15:30'])}"
+    yield {"start": start, "duration": duration, "seats": story["seats"] + 3}
+
+
+PROPOSALS: dict[str, Proposer] = {
+    "find_colleague": _names,
+    "list_events": _days,
+    "get_event": lambda _env, _rng: [{}],
+    "find_common_slot": lambda env, _rng: [
+        {"date": day, "duration": env.story["duration"]} for day in (*env.story["days"][1:3], BOUND)
+    ],
+    "create_calendar_event": _new_events,
+    "reschedule_event": _moves,
+    "invite_to_event": lambda _env, _rng: [{}],
+    "find_free_rooms": _rooms_wanted,
+    "book_room": lambda _env, _rng: [{}],
+    "set_event_reminder": lambda _env, rng: [
+        {"lead_time": rng.choice((10, 15, 20, 30))},
+        {"lead_time": rng.choice((45, 60, 90, 120))},
+    ],
+    "list_tasks": lambda env, _rng: [{}, *({"project": project} for project in env.story["projects"])],
+    # By the time of a journey most tasks are overdue.
+    "schedule_task": lambda env, _rng: [
+        {"date": day} for day in (*env.story["days"][:2], *(() if "journey" in env.story else (BOUND,)))
+    ],
+}

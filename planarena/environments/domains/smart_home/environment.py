@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from random import Random
+from typing import Annotated, Any, Literal
 
-from planarena.environments.contract import ToolError, tool
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import FreeTime, RoomName
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    AlarmMode,
-    AlarmState,
-    Brightness,
-    Celsius,
-    Clock,
-    Color,
-    Days,
-    DeviceChange,
-    DoorName,
-    DoorState,
-    Extreme,
-    LightId,
-    LockState,
-    Measure,
-    Minutes,
-    NewScene,
-    Power,
-    Ranking,
-    RoomName,
-    RoomState,
-    SceneChange,
-    SceneDetails,
-    SceneId,
-    SceneName,
-    SceneRun,
-    ScheduledScene,
-    SeenRoom,
-    ThermostatId,
-)
-from .world import SmartHomeScenario
+from .world import PROPOSALS, Color, DoorName, make_world
 
 __all__ = ["SmartHome"]
 
@@ -46,52 +21,69 @@ _UNITS = {"temperature": "°C", "humidity": "%", "daylight": "lux"}
 _RUNS_ON = {"daily": range(7), "weekdays": range(5), "weekends": range(5, 7)}
 
 
-def _in_words(kind: str, properties: dict[str, Any]) -> str:
-    """Say what a device does, as people say it."""
-    if properties["power"] == "off":
-        return "off"
-    if kind == "light":
-        return f"on at {properties['brightness']}% in {properties['color']}"
-    until = f" until {properties['until']}" if "until" in properties else ""
-    return f"heating to {properties['target']:g} °C{until}"
+LightId = Annotated[str, Semantic("light_id", hidden=True)]
+ThermostatId = Annotated[str, Semantic("thermostat_id", hidden=True)]
+SceneId = Annotated[str, Semantic("scene_id", hidden=True)]
+SceneName = Annotated[str, Semantic("scene_name", surface="name")]
+# A room that was looked into or worked in: it can be kept in a scene, and need not be looked into again.
+SeenRoom = Annotated[RoomName, Semantic("seen_room", surface="word")]
+Measure = Annotated[Literal["temperature", "humidity", "daylight"], Semantic("measure", surface="word")]
+Extreme = Annotated[Literal["lowest", "highest"], Semantic("extreme", surface="word")]
+Power = Annotated[Literal["on", "off"], Semantic("power", surface="word")]
+LockState = Annotated[Literal["locked", "unlocked"], Semantic("lock_state", surface="word")]
+AlarmMode = Annotated[Literal["home", "night", "away"], Semantic("alarm_mode", surface="word")]
+Days = Annotated[Literal["daily", "weekdays", "weekends"], Semantic("schedule_days", surface="word")]
+Brightness = Annotated[int, Semantic("brightness", surface="percent", minimum=1, maximum=100)]
+Celsius = Annotated[float, Semantic("target_temperature", surface="temperature", minimum=5, maximum=30)]
+Clock = Annotated[str, Semantic("time", surface="time", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+Minutes = Annotated[int, Semantic("minutes", surface="minutes", minimum=1, maximum=30)]
+Moment = Annotated[str, Semantic("moment", surface="datetime")]
+# Measured, not wanted: heating a room to what it already has is no wish.
+Measured = Annotated[float, Semantic("measured_temperature", surface="temperature")]
+Percent = Annotated[int, Semantic("percent", surface="percent")]
+Count = Annotated[int, Semantic("count", surface="number")]
+Number = Annotated[float, Semantic("measurement", surface="number")]
+
+record = Fields(
+    light_id=LightId, name=SceneName, power=Power, brightness=Percent, color=Color,
+    thermostat_id=ThermostatId, target=Celsius, room=SeenRoom, temperature=Measured, humidity=Percent,
+    daylight=int, trend=str, summary=str, value=Number, unit=str, measure=Measure, device=str, state=str,
+    door=DoorName, battery=Percent, mode=AlarmMode, armed_at=Moment, sensors=Count, scene_id=SceneId,
+    scene=str, settings=str, time=Clock, days=Days, rooms=[RoomName], coverage=str, runs=str,
+    next_run=FreeTime, devices_changed=Count,
+)  # fmt: skip
+DEVICE_CHANGE = record("device room state")
 
 
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)
-
-
-class SmartHome(SmartHomeScenario):
+class SmartHome(Environment):
     """The house of one family."""
 
     domain = "smart_home"
     summary = (
         "A house of connected things: room sensors, lights, heating, scenes, schedules, locks and an alarm."
     )
+    proposals = PROPOSALS
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a house of eight rooms with at most two doors unlocked and the alarm off."""
+        return make_world(cls.seeds(), rng, shared)
 
     def _in_room(self, room: str) -> dict[str, Record]:
         """Return a room's devices by kind."""
-        found = {row["kind"]: row for row in self.state.scan("devices") if row["room"] == room}
+        found = {row["kind"]: row for row in self.rows("devices", room=room)}
         if not found:
             raise ToolError("not_found", f"The house has no {room}.")
         return found
 
-    def _change(self, device: Record, properties: dict[str, Any], kind: str) -> DeviceChange:
+    def _change(self, device: Record, properties: dict[str, Any], kind: str) -> Record:
         """Give a device other properties than it has; one change of a kind (`set`, `switched`) at a time."""
         if device.get(kind) == self.now:
-            raise ToolError(
-                f"just_{kind}",
-                f"The {device['name']} in the {device['room']} was {kind} a moment ago and needs a minute.",
-            )
+            raise ToolError(f"just_{kind}", f"{_named(device)} was {kind} a moment ago and needs a minute.")
         if properties == device["properties"]:
-            raise ToolError(
-                "already_set", f"The {device['name']} in the {device['room']} is already set that way."
-            )
+            raise ToolError("already_set", f"{_named(device)} is already set that way.")
         self.state.patch("devices", device["device_id"], properties=properties, **{kind: self.now})
-        return {
-            "device": device["name"],
-            "room": device["room"],
-            "state": _in_words(device["kind"], properties),
-        }
+        return {**device, "device": device["name"], "state": _in_words(device["kind"], properties)}
 
     @staticmethod
     def _summary(devices: dict[str, Record]) -> str:
@@ -99,8 +91,15 @@ class SmartHome(SmartHomeScenario):
         heating = words["thermostat"].removeprefix("heating ")
         return f"light {words['light']}, heating {heating}"
 
-    @tool("read")
-    def get_room(self, room: RoomName) -> RoomState:
+    @tool(
+        "read",
+        gives=record(
+            "room temperature humidity daylight trend light thermostat summary",
+            light=record("light_id name power brightness color", name=str),
+            thermostat=record("thermostat_id power target"),
+        ),
+    )
+    def get_room(self, room: RoomName) -> Result:
         """Read a room's sensor and the state of its light and its thermostat.
 
         Args:
@@ -108,38 +107,21 @@ class SmartHome(SmartHomeScenario):
         """
         devices = self._in_room(room)
         sensor = self.require("sensors", room, "sensor")
-        light, thermostat = devices["light"], devices["thermostat"]
-        return {
-            "room": room,
-            "temperature": sensor["temperature"],
-            "humidity": sensor["humidity"],
-            "daylight": sensor["daylight"],
-            "trend": self._trend(sensor),
-            "light": {
-                "light_id": light["device_id"],
-                "name": light["name"],
-                "power": light["properties"]["power"],
-                "brightness": light["properties"]["brightness"],
-                "color": light["properties"]["color"],
-            },
-            "thermostat": {
-                "thermostat_id": thermostat["device_id"],
-                "power": thermostat["properties"]["power"],
-                "target": thermostat["properties"]["target"],
-            },
-            "summary": self._summary(devices),
+        parts = {
+            kind: {**device, **device["properties"], f"{kind}_id": device["device_id"]}
+            for kind, device in devices.items()
         }
+        return {**sensor, **parts, "trend": self._trend(sensor), "summary": self._summary(devices)}
 
     def _trend(self, sensor: Record) -> str:
         """Say how the temperature moved since the oldest reading of the last hours."""
-        earlier = (row for row in self.state.scan("readings") if row["room"] == sensor["room"])
-        oldest = min(earlier, key=lambda row: row["at"])["temperature"]
+        oldest = min(self.rows("readings", room=sensor["room"]), key=lambda row: row["at"])["temperature"]
         if oldest == sensor["temperature"]:
             return "steady"
         return "rising" if sensor["temperature"] > oldest else "falling"
 
-    @tool("read")
-    def compare_rooms(self, measure: Measure, extreme: Extreme) -> Ranking:
+    @tool("read", gives=record("measure rooms", rooms=[record("room value unit", room=RoomName)]))
+    def compare_rooms(self, measure: Measure, extreme: Extreme) -> Result:
         """Rank all rooms by what their sensors measure: the lowest or the highest value first, equal ones by name.
 
         Args:
@@ -148,15 +130,11 @@ class SmartHome(SmartHomeScenario):
         """
         sensors = sorted(self.state.scan("sensors"), key=lambda row: row["room"])
         sensors.sort(key=lambda row: row[measure], reverse=extreme == "highest")
-        return {
-            "measure": measure,
-            "rooms": [
-                {"room": row["room"], "value": row[measure], "unit": _UNITS[measure]} for row in sensors
-            ],
-        }
+        rooms = [{**row, "value": row[measure], "unit": _UNITS[measure]} for row in sensors]
+        return {"measure": measure, "rooms": rooms}
 
-    @tool("update")
-    def switch_light(self, light_id: LightId, power: Power) -> DeviceChange:
+    @tool("update", gives=DEVICE_CHANGE)
+    def switch_light(self, light_id: LightId, power: Power) -> Result:
         """Turn a light on or off; it keeps its brightness and its colour. Once a minute.
 
         Args:
@@ -165,15 +143,11 @@ class SmartHome(SmartHomeScenario):
         """
         light = self.require("devices", light_id, "light")
         if light["properties"]["power"] == power:
-            raise ToolError(
-                f"already_{power}", f"The {light['name']} in the {light['room']} is already {power}."
-            )
+            raise ToolError(f"already_{power}", f"{_named(light)} is already {power}.")
         return self._change(light, {**light["properties"], "power": power}, "switched")
 
-    @tool("update")
-    def set_light(
-        self, light_id: LightId, brightness: Brightness, color: Color | None = None
-    ) -> DeviceChange:
+    @tool("update", gives=DEVICE_CHANGE)
+    def set_light(self, light_id: LightId, brightness: Brightness, color: Color | None = None) -> Result:
         """Set how bright a light is and, if given, its colour; the light must be on. Once a minute.
 
         Args:
@@ -183,18 +157,14 @@ class SmartHome(SmartHomeScenario):
         """
         light = self.require("devices", light_id, "light")
         if light["properties"]["power"] == "off":
-            raise ToolError(
-                "device_off", f"The {light['name']} in the {light['room']} is off; switch it on first."
-            )
-        changes: dict[str, Any] = {"brightness": int(brightness)}
-        if color is not None:
-            changes["color"] = color
+            raise ToolError("device_off", f"{_named(light)} is off; switch it on first.")
+        changes = {"brightness": int(brightness), "color": color or light["properties"]["color"]}
         return self._change(light, {**light["properties"], **changes}, "set")
 
-    @tool("update")
+    @tool("update", gives=DEVICE_CHANGE)
     def set_target_temperature(
         self, thermostat_id: ThermostatId, temperature: Celsius, until: Clock | None = None
-    ) -> DeviceChange:
+    ) -> Result:
         """Set the temperature that a thermostat keeps, and switch it on if it is off.
 
         A thermostat takes one target a minute; while the alarm is in away mode the heating cannot be changed.
@@ -212,25 +182,23 @@ class SmartHome(SmartHomeScenario):
         limit = {} if until is None else {"until": until}
         return self._change(thermostat, {**kept, "power": "on", "target": target, **limit}, "set")
 
-    @tool("update")
-    def set_door_lock(self, door: DoorName, state: LockState) -> DoorState:
+    @tool("update", gives=record("door state battery", state=LockState))
+    def set_door_lock(self, door: DoorName, state: LockState) -> Result:
         """Lock or unlock a door; while the alarm is armed no door can be unlocked.
 
         Args:
             door: The door.
             state: `locked` or `unlocked`.
         """
-        record = self.require("doors", door, "door")
-        if record["state"] == state:
+        if self.require("doors", door, "door")["state"] == state:
             raise ToolError(f"already_{state}", f"The {door} is already {state}.")
         alarm = self.require("alarm", "system", "alarm")
         if state == "unlocked" and alarm["mode"] != "off":
             raise ToolError("alarm_armed", "Doors cannot be unlocked while the alarm is armed.")
-        self.state.patch("doors", door, state=state)
-        return {"door": door, "state": state, "battery": record["battery"]}
+        return self.state.patch("doors", door, state=state)
 
-    @tool("update")
-    def arm_alarm(self, mode: AlarmMode, delay: Minutes | None = None) -> AlarmState:
+    @tool("update", gives=record("mode armed_at sensors"))
+    def arm_alarm(self, mode: AlarmMode, delay: Minutes | None = None) -> Result:
         """Arm the alarm or change its mode; every door must be locked.
 
         Args:
@@ -240,7 +208,7 @@ class SmartHome(SmartHomeScenario):
         system = self.require("alarm", "system", "alarm")
         if system["mode"] == mode:
             raise ToolError("already_armed", f"The alarm is already armed for {mode}.")
-        unlocked = sorted(row["door"] for row in self.state.scan("doors") if row["state"] == "unlocked")
+        unlocked = sorted(row["door"] for row in self.rows("doors", state="unlocked"))
         if unlocked:
             raise ToolError("door_unlocked", f"Not locked: {', '.join(unlocked)}.")
         armed = datetime.fromisoformat(self.now) + timedelta(minutes=delay or 0)
@@ -249,8 +217,8 @@ class SmartHome(SmartHomeScenario):
         sensors = {"home": 4, "night": 4 + system["sensors"] // 2, "away": 4 + system["sensors"]}
         return {"mode": mode, "armed_at": armed_at, "sensors": sensors[mode]}
 
-    @tool("create")
-    def create_scene(self, name: SceneName) -> NewScene:
+    @tool("create", gives=record("scene_id name"))
+    def create_scene(self, name: SceneName) -> Result:
         """Make an empty scene; rooms are added to it afterwards.
 
         Args:
@@ -259,11 +227,12 @@ class SmartHome(SmartHomeScenario):
         scene_id = self.new_id("sc", name)
         if self.state.get("scenes", scene_id) is not None:
             raise ToolError("name_taken", f"There is already a scene named {name}.")
-        self.state.put("scenes", scene_id, {"scene_id": scene_id, "name": name, "settings": {}})
-        return {"scene_id": scene_id, "name": name}
+        return self.state.put("scenes", scene_id, {"scene_id": scene_id, "name": name, "settings": {}})
 
-    @tool("read")
-    def find_scene(self, name: SceneName) -> SceneDetails:
+    @tool(
+        "read", gives=record("scene_id name rooms coverage schedules runs", schedules=[record("time days")])
+    )
+    def find_scene(self, name: SceneName) -> Result:
         """Look up a scene by its name: the rooms it covers (by name) and when it runs (by time of day).
 
         Args:
@@ -272,15 +241,14 @@ class SmartHome(SmartHomeScenario):
         scene = self.state.get("scenes", self.new_id("sc", name))
         if scene is None:
             raise ToolError("not_found", f"There is no scene named {name}.")
-        runs = [row for row in self.state.scan("schedules") if row["scene_id"] == scene["scene_id"]]
+        runs = self.rows("schedules", scene_id=scene["scene_id"])
         runs.sort(key=lambda row: (row["time"], row["days"]))
         rooms = self._rooms_of(scene)
         return {
-            "scene_id": scene["scene_id"],
-            "name": name,
+            **scene,
             "rooms": rooms,
             "coverage": _listed([f"the {room}" for room in rooms]) or "no room yet",
-            "schedules": [{"time": row["time"], "days": row["days"]} for row in runs],
+            "schedules": runs,
             "runs": _listed([f"{row['days']} at {row['time']}" for row in runs]) or "no fixed time",
         }
 
@@ -294,8 +262,8 @@ class SmartHome(SmartHomeScenario):
             raise ToolError("empty_scene", f"The scene {scene['name']} covers no room yet.")
         return scene
 
-    @tool("update")
-    def add_room_to_scene(self, scene_id: SceneId, room: SeenRoom) -> SceneChange:
+    @tool("update", gives=record("scene room settings", room=RoomName))
+    def add_room_to_scene(self, scene_id: SceneId, room: SeenRoom) -> Result:
         """Store the present settings of a room's light and heating in a scene, over any it had for the room.
 
         At least one of the two must be on.
@@ -308,17 +276,15 @@ class SmartHome(SmartHomeScenario):
         devices = self._in_room(room)
         if all(device["properties"]["power"] == "off" for device in devices.values()):
             raise ToolError("nothing_on", f"Nothing is on in the {room}; there is nothing to store.")
-        settings = {
-            **scene["settings"],
-            **{device["device_id"]: device["properties"] for device in devices.values()},
-        }
+        present = {device["device_id"]: device["properties"] for device in devices.values()}
+        settings = {**scene["settings"], **present}
         if settings == scene["settings"]:
             raise ToolError("already_stored", f"The scene already holds the {room} as it is now.")
         self.state.patch("scenes", scene_id, settings=settings)
         return {"scene": scene["name"], "room": room, "settings": self._summary(devices)}
 
-    @tool("create")
-    def schedule_scene(self, scene_id: SceneId, time: Clock, days: Days) -> ScheduledScene:
+    @tool("create", gives=record("scene time days next_run"))
+    def schedule_scene(self, scene_id: SceneId, time: Clock, days: Days) -> Result:
         """Let a scene run by itself at a time of day; the scene must cover a room.
 
         Args:
@@ -330,19 +296,15 @@ class SmartHome(SmartHomeScenario):
         schedule_id = self.new_id("sd", scene_id, time, days)
         if self.state.get("schedules", schedule_id) is not None:
             raise ToolError("already_scheduled", f"The scene {scene['name']} already runs then.")
-        self.state.put("schedules", schedule_id, {"scene_id": scene_id, "time": time, "days": days})
-        run = datetime.fromisoformat(f"{self.now[:10]}T{time}")
+        schedule = {"scene_id": scene_id, "time": time, "days": days}
+        self.state.put("schedules", schedule_id, schedule)
+        run = datetime.fromisoformat(f"{self.today}T{time}")
         while run <= datetime.fromisoformat(self.now) or run.weekday() not in _RUNS_ON[days]:
             run += timedelta(days=1)
-        return {
-            "scene": scene["name"],
-            "time": time,
-            "days": days,
-            "next_run": run.isoformat(timespec="minutes"),
-        }
+        return {**schedule, "scene": scene["name"], "next_run": run.isoformat(timespec="minutes")}
 
-    @tool("update")
-    def activate_scene(self, scene_id: SceneId) -> SceneRun:
+    @tool("update", gives=record("scene devices_changed rooms coverage"))
+    def activate_scene(self, scene_id: SceneId) -> Result:
         """Put every device of a scene into its stored setting now.
 
         Args:
@@ -360,3 +322,21 @@ class SmartHome(SmartHomeScenario):
         rooms = self._rooms_of(scene)
         coverage = _listed([f"the {room}" for room in rooms])
         return {"scene": scene["name"], "devices_changed": changed, "rooms": rooms, "coverage": coverage}
+
+
+def _named(device: Record) -> str:
+    return f"The {device['name']} in the {device['room']}"
+
+
+def _in_words(kind: str, properties: dict[str, Any]) -> str:
+    """Say what a device does, as people say it."""
+    if properties["power"] == "off":
+        return "off"
+    if kind == "light":
+        return f"on at {properties['brightness']}% in {properties['color']}"
+    until = f" until {properties['until']}" if "until" in properties else ""
+    return f"heating to {properties['target']:g} °C{until}"
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
+from planarena.environments.domains.types import RoomName
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import Color, DoorName, RoomName
+__all__ = ["PROPOSALS", "Color", "DoorName", "make_world"]
 
-__all__ = ["SmartHomeScenario"]
+DoorName = Annotated[
+    Literal["front door", "back door", "garage door", "balcony door"], Semantic("door", surface="word")
+]
+Color = Annotated[
+    Literal["warm white", "cool white", "amber", "red", "blue", "green", "purple"],
+    Semantic("light_color", surface="word"),
+]
 
 _ROOMS: tuple[str, ...] = get_args(get_args(RoomName)[0])
 _DOORS: tuple[str, ...] = get_args(get_args(DoorName)[0])
@@ -21,30 +29,26 @@ _COLORS: tuple[str, ...] = get_args(get_args(Color)[0])
 # What a thing's description offers besides its properties.
 _ACTIONS = {"light": ["toggle", "fade"], "thermostat": ["toggle", "boost"]}
 
+Table = dict[str, Record]
 _new_id = Environment.new_id
 
 
-def _devices(rng: Random, words: dict[str, Any], rooms: list[str]) -> dict[str, Record]:
+def _devices(rng: Random, words: dict[str, Any], rooms: list[str]) -> Table:
     """Return a light and a thermostat for each room; the first has both off, the next three both on."""
-    devices: dict[str, Record] = {}
+    devices: Table = {}
     for place, room in enumerate(rooms):
         on = {kind: place > 0 and (place < 4 or rng.random() < 0.7) for kind in ("light", "thermostat")}
-        parts: list[tuple[str, str, dict[str, Any]]] = [
-            (
-                "light",
-                rng.choice(words["lights"]),
-                {
-                    "power": "on" if on["light"] else "off",
-                    "brightness": rng.randrange(35, 100, 5),
-                    "color": rng.choice(["warm white", "cool white"]),
-                },
-            ),
-            (
-                "thermostat",
-                "thermostat",
-                {"power": "on" if on["thermostat"] else "off", "target": rng.randrange(34, 40) / 2},
-            ),
-        ]
+        lamp = rng.choice(words["lights"])
+        light = {
+            "power": "on" if on["light"] else "off",
+            "brightness": rng.randrange(35, 100, 5),
+            "color": rng.choice(["warm white", "cool white"]),
+        }
+        heating = {"power": "on" if on["thermostat"] else "off", "target": rng.randrange(34, 40) / 2}
+        parts: tuple[tuple[str, str, dict[str, Any]], ...] = (
+            ("light", lamp, light),
+            ("thermostat", "thermostat", heating),
+        )
         for kind, name, properties in parts:
             device_id = _new_id("dv", room, kind)
             devices[device_id] = {
@@ -61,7 +65,7 @@ def _devices(rng: Random, words: dict[str, Any], rooms: list[str]) -> dict[str, 
     return devices
 
 
-def _sensors(rng: Random, rooms: list[str]) -> dict[str, Record]:
+def _sensors(rng: Random, rooms: list[str]) -> Table:
     """Return one sensor a room; no two rooms share a value, so that the extremes are unambiguous."""
     size = len(rooms)
     values = zip(
@@ -92,9 +96,9 @@ def _unremarkable_first(values: list[int], rng: Random) -> list[int]:
     return middle + ends
 
 
-def _history(rng: Random, now: str, sensors: dict[str, Record]) -> dict[str, Record]:
+def _history(rng: Random, now: str, sensors: Table) -> Table:
     """Return what each sensor measured one to four hours ago."""
-    found: dict[str, Record] = {}
+    found: Table = {}
     for room, sensor in sensors.items():
         drift = rng.choice([-0.3, 0.0, 0.2])
         for hours in range(1, 5):
@@ -108,18 +112,15 @@ def _history(rng: Random, now: str, sensors: dict[str, Record]) -> dict[str, Rec
     return found
 
 
-def _scene(rng: Random, name: str, devices: dict[str, Record], rooms: list[str]) -> Record:
+def _scene(rng: Random, name: str, devices: Table, rooms: list[str]) -> Record:
     """Return a scene for some rooms whose settings differ from how they are now."""
     settings: dict[str, Any] = {}
     for device_id, device in devices.items():
         if device["room"] not in rooms:
             continue
         if device["kind"] == "light":
-            settings[device_id] = {
-                "power": "on",
-                "brightness": rng.randrange(10, 35, 5),
-                "color": rng.choice(_COLORS),
-            }
+            bright = rng.randrange(10, 35, 5)
+            settings[device_id] = {"power": "on", "brightness": bright, "color": rng.choice(_COLORS)}
         else:
             settings[device_id] = {"power": "on", "target": rng.randrange(40, 45) / 2}
     return {"scene_id": _new_id("sc", name), "name": name, "settings": settings}
@@ -131,164 +132,141 @@ def _working_morning(now: str) -> str:
     return f"{(day + timedelta(days=max(0, 7 - day.weekday()) if day.weekday() > 4 else 0)).date()}T07:30"
 
 
-class SmartHomeScenario(Environment):
-    """What a scenario adds to the house's tools: a first world and the owner's likely wishes."""
-
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a house of eight rooms with at most two doors unlocked and the alarm off."""
-        words, people = cls.seeds(), load_people()
-        now = f"2026-{rng.randint(1, 11):02d}-{rng.randint(1, 28):02d}T{rng.choice(['07:30', '09:00', '16:30', '18:00'])}"
-        if shared is not None:
-            now = keep(shared, "now", _working_morning(now))
-        rooms = rng.sample(_ROOMS, 8)
-        devices, sensors = _devices(rng, words, rooms), _sensors(rng, rooms)
-        coldest = min(rooms, key=lambda room: sensors[room]["temperature"])
-        for device in devices.values():
-            if device["room"] == coldest and device["kind"] == "thermostat":
-                device["properties"]["power"] = "off"
-        old, new = rng.sample(words["old_scenes"], 3), rng.sample(words["new_scenes"], 3)
-        pairs = [rooms[1:3], rooms[2:4], rooms[4:6]]
-        scenes = [_scene(rng, name, devices, pair) for name, pair in zip(old, pairs, strict=True)]
-        schedules: dict[str, Record] = {}
-        for scene in scenes[1:]:
-            time, days = (
-                f"{rng.randint(6, 9):02d}:{rng.choice(['00', '15', '30'])}",
-                rng.choice(["daily", "weekdays"]),
-            )
-            schedules[_new_id("sd", scene["scene_id"], time, days)] = {
-                "scene_id": scene["scene_id"],
-                "time": time,
-                "days": days,
-            }
-        open_doors = rng.sample(_DOORS, rng.choice([0, 1, 1, 1, 2]))
-        doors = {
-            door: {
-                "door": door,
-                "state": "unlocked" if door in open_doors else "locked",
-                "battery": rng.randint(25, 100),
-                "maker": rng.choice(words["makers"]),
-            }
-            for door in _DOORS
+def make_world(words: Any, rng: Random, shared: Shared | None = None) -> Seed:
+    """Make a house of eight rooms with at most two doors unlocked and the alarm off."""
+    people = load_people()
+    now = f"2026-{rng.randint(1, 11):02d}-{rng.randint(1, 28):02d}"
+    now = f"{now}T{rng.choice(['07:30', '09:00', '16:30', '18:00'])}"
+    if shared is not None:
+        now = keep(shared, "now", _working_morning(now))
+    rooms = rng.sample(_ROOMS, 8)
+    devices, sensors = _devices(rng, words, rooms), _sensors(rng, rooms)
+    coldest = min(rooms, key=lambda room: sensors[room]["temperature"])
+    for device in devices.values():
+        if device["room"] == coldest and device["kind"] == "thermostat":
+            device["properties"]["power"] = "off"
+    old, new = rng.sample(words["old_scenes"], 3), rng.sample(words["new_scenes"], 3)
+    pairs = [rooms[1:3], rooms[2:4], rooms[4:6]]
+    scenes = [_scene(rng, name, devices, pair) for name, pair in zip(old, pairs, strict=True)]
+    schedules: Table = {}
+    for scene in scenes[1:]:
+        time = f"{rng.randint(6, 9):02d}:{rng.choice(['00', '15', '30'])}"
+        scene_id, days = scene["scene_id"], rng.choice(["daily", "weekdays"])
+        schedule_id = _new_id("sd", scene_id, time, days)
+        schedules[schedule_id] = {"scene_id": scene_id, "time": time, "days": days}
+    open_doors = rng.sample(_DOORS, rng.choice([0, 1, 1, 1, 2]))
+    doors = {
+        door: {
+            "door": door,
+            "state": "unlocked" if door in open_doors else "locked",
+            "battery": rng.randint(25, 100),
+            "maker": rng.choice(words["makers"]),
         }
-        details = {
-            "scene": new[0],
-            "room": rooms[0],
-            "other": rooms[1],
-            "cold": coldest,
-            "dark": min(rooms, key=lambda room: sensors[room]["daylight"]),
-            "door": open_doors[0] if open_doors else "",
-        }
-        fitting = [row for row in words["situations"] if open_doors or "{door}" not in row["title"]]
-        situation = rng.choice(fitting)
-        return Seed(
-            tables={
-                "devices": devices,
-                "sensors": sensors,
-                "readings": _history(rng, now, sensors),
-                "scenes": {scene["scene_id"]: scene for scene in scenes},
-                "schedules": schedules,
-                "doors": doors,
-                "alarm": {"system": {"mode": "off", "armed_at": "", "sensors": 9 + rng.randint(0, 6)}},
-            },
-            title=situation["title"].format(**details),
-            description=situation["text"].format(**details),
-            facts={
-                "now": now,
-                "user_name": cast_people(
-                    [f"{rng.choice(people['given'])} {rng.choice(people['family'])}"], shared
-                )[0],
-                "home_city": keep(shared, "home_city", rng.choice(words["cities"])),
-            },
-            story={
-                "rooms": rooms[:4],
-                "old_scenes": old[:2],
-                "new_scenes": new[:2],
-                "open_doors": open_doors,
-                "shut_door": rng.choice([door for door in _DOORS if door not in open_doors]),
-                **meet(shared),
-            },
-        )
+        for door in _DOORS
+    }
+    details = {
+        "scene": new[0],
+        "room": rooms[0],
+        "other": rooms[1],
+        "cold": coldest,
+        "dark": min(rooms, key=lambda room: sensors[room]["daylight"]),
+        "door": open_doors[0] if open_doors else "",
+    }
+    situation = rng.choice([row for row in words["situations"] if open_doors or "{door}" not in row["title"]])
+    readings = _history(rng, now, sensors)
+    contacts = 9 + rng.randint(0, 6)
+    user = cast_people([f"{rng.choice(people['given'])} {rng.choice(people['family'])}"], shared)[0]
+    return Seed(
+        tables={
+            "devices": devices,
+            "sensors": sensors,
+            "readings": readings,
+            "scenes": {scene["scene_id"]: scene for scene in scenes},
+            "schedules": schedules,
+            "doors": doors,
+            "alarm": {"system": {"mode": "off", "armed_at": "", "sensors": contacts}},
+        },
+        title=situation["title"].format(**details),
+        description=situation["text"].format(**details),
+        facts={
+            "now": now,
+            "user_name": user,
+            "home_city": keep(shared, "home_city", rng.choice(words["cities"])),
+        },
+        story={
+            "rooms": rooms[:4],
+            "old_scenes": old[:2],
+            "new_scenes": new[:2],
+            "open_doors": open_doors,
+            "shut_door": rng.choice([door for door in _DOORS if door not in open_doors]),
+            **meet(shared),
+        },
+    )
 
-    @property
-    def _timed(self) -> bool:
-        """Whether another domain of the scenario yields times of day."""
-        return beside(self.story, "calendar") or beside(self.story, "energy")
 
-    @proposals("get_room")
-    def _propose_get_room(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  the story chose
-        for room in self.story["rooms"]:
-            yield {"room": room}
-        yield {"room": BOUND}
+def _timed(env: Any) -> bool:
+    """Whether another domain of the scenario yields times of day."""
+    return beside(env.story, "calendar") or beside(env.story, "energy")
 
-    @proposals("compare_rooms")
-    def _propose_compare_rooms(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"measure": "temperature", "extreme": "lowest"}
-        yield {"measure": "daylight", "extreme": "lowest"}
-        yield {"measure": "humidity", "extreme": rng.choice(["lowest", "highest"])}
 
-    @proposals("switch_light")
-    def _propose_switch_light(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  two values
-        yield {"power": "on"}
-        yield {"power": "off"}
+def _brightness(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample([15, 20, 25, 30], 2)
+    yield {"brightness": first}
+    yield {"brightness": second, "color": rng.choice(_COLORS)}
 
-    @proposals("set_light")
-    def _propose_set_light(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample([15, 20, 25, 30], 2)
-        yield {"brightness": first}
-        yield {"brightness": second, "color": rng.choice(_COLORS)}
 
-    @proposals("set_target_temperature")
-    def _propose_set_target_temperature(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample([20.0, 20.5, 21.0, 21.5, 22.0, 22.5], 2)
-        until = f"{rng.randint(20, 23)}:{rng.choice(['00', '30'])}"
-        yield {"temperature": first, **({"until": until} if rng.random() < 0.5 else {})}
-        if self._timed:  # events say until when, and so do prices
-            yield {"temperature": second, "until": BOUND}
-            yield {"temperature": first + 0.5, "until": BOUND}
-        else:
-            yield {"temperature": BOUND}
+def _temperatures(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample([20.0, 20.5, 21.0, 21.5, 22.0, 22.5], 2)
+    until = f"{rng.randint(20, 23)}:{rng.choice(['00', '30'])}"
+    yield {"temperature": first, **({"until": until} if rng.random() < 0.5 else {})}
+    if _timed(env):  # events say until when, and so do prices
+        yield {"temperature": second, "until": BOUND}
+        yield {"temperature": first + 0.5, "until": BOUND}
+    else:
+        yield {"temperature": BOUND}
 
-    @proposals("set_door_lock")
-    def _propose_set_door_lock(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for door in self.story["open_doors"]:
-            yield {"door": door, "state": "locked"}
-        if not self.story["open_doors"] or rng.random() < 0.3:
-            yield {"door": self.story["shut_door"], "state": "unlocked"}
 
-    @proposals("arm_alarm")
-    def _propose_arm_alarm(self, rng: Random) -> Iterator[dict[str, Any]]:
-        # One only: an alarm armed twice in a request would be armed once for nothing.
-        mode, delay = rng.choice(["home", "night", "away"]), rng.choice([2, 3, 5, 10])
-        yield {"mode": mode, **({"delay": delay} if rng.random() < 0.5 else {})}
+def _locks(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    for door in env.story["open_doors"]:
+        yield {"door": door, "state": "locked"}
+    if not env.story["open_doors"] or rng.random() < 0.3:
+        yield {"door": env.story["shut_door"], "state": "unlocked"}
 
-    @proposals("create_scene")
-    def _propose_create_scene(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  the story chose
-        for name in self.story["new_scenes"]:
-            yield {"name": name}
 
-    @proposals("find_scene")
-    def _propose_find_scene(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  the story chose
-        for name in self.story["old_scenes"]:
-            yield {"name": name}
-        yield {"name": BOUND}
+def _alarm_modes(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    # One only: an alarm armed twice in a request would be armed once for nothing.
+    mode, delay = rng.choice(["home", "night", "away"]), rng.choice([2, 3, 5, 10])
+    yield {"mode": mode, **({"delay": delay} if rng.random() < 0.5 else {})}
 
-    @proposals("add_room_to_scene")
-    def _propose_add_room_to_scene(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for room in rng.sample(self.story["rooms"][1:], 2):  # something is on there from the start
-            yield {"room": room}
-        yield {"room": BOUND}
 
-    @proposals("schedule_scene")
-    def _propose_schedule_scene(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(["daily", "weekdays", "weekends"], 2)
-        yield {"time": f"{rng.randint(17, 22)}:{rng.choice(['00', '15', '30', '45'])}", "days": first}
-        time = f"{rng.randint(6, 9):02d}:{rng.choice(['05', '20', '40'])}"
-        joint = self._timed
-        yield {"time": BOUND if joint else time, "days": second}
-        if joint:
-            yield {"time": BOUND, "days": "daily" if first == "weekdays" else "weekdays"}
+def _schedules(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(["daily", "weekdays", "weekends"], 2)
+    yield {"time": f"{rng.randint(17, 22)}:{rng.choice(['00', '15', '30', '45'])}", "days": first}
+    time = f"{rng.randint(6, 9):02d}:{rng.choice(['05', '20', '40'])}"
+    joint = _timed(env)
+    yield {"time": BOUND if joint else time, "days": second}
+    if joint:
+        yield {"time": BOUND, "days": "daily" if first == "weekdays" else "weekdays"}
 
-    @proposals("activate_scene")
-    def _propose_activate_scene(self, rng: Random) -> Iterator[dict[str, Any]]:  # noqa: ARG002  one form
-        yield {}
+
+PROPOSALS: dict[str, Proposer] = {
+    "get_room": lambda env, _rng: [{"room": room} for room in (*env.story["rooms"], BOUND)],
+    "compare_rooms": lambda _env, rng: [
+        {"measure": "temperature", "extreme": "lowest"},
+        {"measure": "daylight", "extreme": "lowest"},
+        {"measure": "humidity", "extreme": rng.choice(["lowest", "highest"])},
+    ],
+    "switch_light": lambda _env, _rng: [{"power": "on"}, {"power": "off"}],
+    "set_light": _brightness,
+    "set_target_temperature": _temperatures,
+    "set_door_lock": _locks,
+    "arm_alarm": _alarm_modes,
+    "create_scene": lambda env, _rng: [{"name": name} for name in env.story["new_scenes"]],
+    "find_scene": lambda env, _rng: [{"name": name} for name in (*env.story["old_scenes"], BOUND)],
+    # Something is on in these rooms from the start.
+    "add_room_to_scene": lambda env, rng: [
+        {"room": room} for room in (*rng.sample(env.story["rooms"][1:], 2), BOUND)
+    ],
+    "schedule_scene": _schedules,
+    "activate_scene": lambda _env, _rng: [{}],
+}

@@ -3,60 +3,75 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import cast
+from random import Random
+from typing import Annotated, Literal
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Percent, Person
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import Count, Date, Datetime, EmailAddress, Money, Percent, Person
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    AgentId,
-    AgentLine,
-    Agents,
-    ArticleId,
-    ArticleLine,
-    Articles,
-    Assigned,
-    Closed,
-    Created,
-    Customer,
-    CustomerId,
-    Escalated,
-    IssueText,
-    Priority,
-    PurchaseId,
-    PurchaseLine,
-    Queue,
-    QueueTickets,
-    Refund,
-    Replied,
-    ReplyText,
-    Resolution,
-    SentArticle,
-    Subject,
-    Team,
-    Ticket,
-    TicketId,
-    TicketLine,
-    Topic,
-)
-from .world import SupportScenario
+from .world import PROPOSALS, make_help_desk
 
 __all__ = ["Support"]
 
 MAX_OPEN_TICKETS = 6
 
 
-class Support(SupportScenario):
+TicketId = Annotated[str, Semantic("support_ticket_id", hidden=True)]
+CustomerId = Annotated[str, Semantic("support_customer_id", hidden=True)]
+AgentId = Annotated[str, Semantic("support_agent_id", hidden=True)]
+ArticleId = Annotated[str, Semantic("help_article_id", hidden=True)]
+PurchaseId = Annotated[str, Semantic("purchase_id", hidden=True)]
+Subject = Annotated[str, Semantic("ticket_subject", surface="name")]
+IssueText = Annotated[str, Semantic("ticket_text", surface="name")]
+ReplyText = Annotated[str, Semantic("ticket_reply", surface="name")]
+Topic = Annotated[str, Semantic("help_topic", surface="name")]
+ArticleTitle = Annotated[str, Semantic("help_article_title", surface="name")]
+ProductName = Annotated[str, Semantic("product_name", surface="name")]
+Queue = Annotated[
+    Literal["billing", "technical", "delivery", "returns"], Semantic("support_queue", surface="word")
+]
+Priority = Annotated[Literal["low", "normal", "high", "urgent"], Semantic("ticket_priority", surface="word")]
+Status = Annotated[
+    Literal["open", "waiting", "escalated", "closed"], Semantic("ticket_status", surface="word")
+]
+Team = Annotated[
+    Literal["supervisors", "engineering", "quality"], Semantic("escalation_team", surface="word")
+]
+Resolution = Annotated[
+    Literal["solved", "refunded", "duplicate"], Semantic("ticket_resolution", surface="word")
+]
+
+record = Fields(
+    ticket_id=TicketId, subject=Subject, customer=Person, priority=Priority, status=Status,
+    opened=Datetime, purchase_id=PurchaseId, product=ProductName, price=Money, bought=Date,
+    refunded_percent=Percent, count=Count, customer_id=CustomerId, name=Person, address=EmailAddress,
+    queue=Queue, text=IssueText, agent=Person, reply_count=Count, articles=[ArticleTitle],
+    article_id=ArticleId, title=ArticleTitle, helpful_votes=Count, agent_id=AgentId, open_tickets=Count,
+    due=Date, refund=Money,
+)  # fmt: skip
+TICKET_LINE = record("ticket_id subject customer priority status opened")
+
+
+class Support(Environment):
     """A team leader's view of a help desk."""
 
     domain = "support"
     summary = (
         "A help desk with customers, tickets, queues, agents, escalations, a knowledge base and refunds."
     )
+    proposals = PROPOSALS
 
-    @tool("read")
-    def list_queue_tickets(self, queue: Queue, priority: Priority | None = None) -> QueueTickets:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a help desk."""
+        return make_help_desk(cls.seeds(), rng, shared)
+
+    @tool("read", gives=record("count tickets", tickets=[TICKET_LINE]))
+    def list_queue_tickets(self, queue: Queue, priority: Priority | None = None) -> Result:
         """List the tickets of a queue that are not closed, the longest waiting first.
 
         Args:
@@ -65,45 +80,39 @@ class Support(SupportScenario):
         """
         found = [
             ticket
-            for ticket in self.state.scan("tickets")
-            if ticket["queue"] == queue
-            and ticket["status"] != "closed"
-            and (priority is None or ticket["priority"] == priority)
+            for ticket in self.rows("tickets", queue=queue)
+            if ticket["status"] != "closed" and (priority is None or ticket["priority"] == priority)
         ]
         found.sort(key=lambda ticket: (ticket["opened"], ticket["ticket_id"]))
         return {"count": len(found), "tickets": [self._line(ticket) for ticket in found[:10]]}
 
-    @tool("read")
-    def find_support_customer(self, name: Person) -> Customer:
+    @tool(
+        "read",
+        gives=record(
+            "customer_id name address tickets purchases",
+            tickets=[TICKET_LINE],
+            purchases=[record("purchase_id product price bought refunded_percent")],
+        ),
+    )
+    def find_support_customer(self, name: Person) -> Result:
         """Look up a customer by full name, with tickets and purchases, each the most recent first.
 
         Args:
             name: Full name of the customer.
         """
-        for customer in self.state.scan("customers"):
-            if customer["name"] == name:
-                break
-        else:
+        found = self.rows("customers", name=name)
+        if not found:
             raise ToolError("customer_not_found", f"There is no customer named {name}.")
-        customer_id = customer["customer_id"]
-        tickets = [ticket for ticket in self.state.scan("tickets") if ticket["customer_id"] == customer_id]
+        customer_id = found[0]["customer_id"]
+        tickets = self.rows("tickets", customer_id=customer_id)
         tickets.sort(key=lambda ticket: (ticket["opened"], ticket["ticket_id"]), reverse=True)
-        keys = PurchaseLine.__annotations__
-        return {
-            "customer_id": customer_id,
-            "name": name,
-            "address": customer["address"],
-            "tickets": [self._line(ticket) for ticket in tickets[:10]],
-            "purchases": [
-                cast(PurchaseLine, {key: purchase[key] for key in keys})
-                for purchase in self._purchases(customer_id)
-            ],
-        }
+        lines = [self._line(ticket) for ticket in tickets[:10]]
+        return {**found[0], "tickets": lines, "purchases": self._purchases(customer_id)}
 
-    @tool("create")
+    @tool("create", gives=record("ticket_id subject customer queue"))
     def create_support_ticket(
         self, customer_id: CustomerId, subject: Subject, text: IssueText, queue: Queue
-    ) -> Created:
+    ) -> Result:
         """Open a ticket for a customer, of normal priority, about the customer's most recent purchase.
 
         Args:
@@ -131,11 +140,16 @@ class Support(SupportScenario):
             "articles": [],
             "purchase_id": self._purchases(customer_id)[0]["purchase_id"],
         }
-        self.state.put("tickets", ticket_id, ticket)
-        return {"ticket_id": ticket_id, "subject": subject, "customer": customer["name"], "queue": queue}
+        return {**self.state.put("tickets", ticket_id, ticket), "customer": customer["name"]}
 
-    @tool("read")
-    def get_support_ticket(self, ticket_id: TicketId) -> Ticket:
+    @tool(
+        "read",
+        gives=record(
+            "ticket_id subject text customer_id customer queue priority status opened agent reply_count articles"
+            " purchase_id product price"
+        ),
+    )
+    def get_support_ticket(self, ticket_id: TicketId) -> Result:
         """Open a ticket: what the customer wrote, its state, its agent and the purchase that it is about.
 
         Args:
@@ -145,40 +159,28 @@ class Support(SupportScenario):
         purchase = self.require("purchases", ticket["purchase_id"], "purchase")
         agent = self.state.get("agents", ticket["agent_id"])
         return {
-            "ticket_id": ticket_id,
-            "subject": ticket["subject"],
-            "text": ticket["text"],
-            "customer_id": ticket["customer_id"],
-            "customer": self._name_of(ticket),
-            "queue": ticket["queue"],
-            "priority": ticket["priority"],
-            "status": ticket["status"],
-            "opened": ticket["opened"],
+            **purchase,
+            **self._line(ticket),
             "agent": "nobody" if agent is None else agent["name"],
             "reply_count": len(ticket["replies"]),
             "articles": [self.require("articles", key, "article")["title"] for key in ticket["articles"]],
-            "purchase_id": purchase["purchase_id"],
-            "product": purchase["product"],
-            "price": purchase["price"],
         }
 
-    @tool("read")
-    def search_help_articles(self, topic: Topic) -> Articles:
+    @tool("read", gives=record("count articles", articles=[record("article_id title helpful_votes")]))
+    def search_help_articles(self, topic: Topic) -> Result:
         """List the articles of the knowledge base on a topic, the most helpful first.
 
         Args:
             topic: The topic.
         """
-        found = [article for article in self.state.scan("articles") if article["topic"] == topic]
+        found = self.rows("articles", topic=topic)
         if not found:
             raise ToolError("nothing_found", f"There is no article on {topic}.")
         found.sort(key=lambda article: (-article["helpful_votes"], article["article_id"]))
-        keys = ArticleLine.__annotations__
-        lines = [cast(ArticleLine, {key: article[key] for key in keys}) for article in found]
-        return {"count": len(found), "articles": lines}
+        return {"count": len(found), "articles": found}
 
-    @tool("update")
-    def send_help_article(self, ticket_id: TicketId, article_id: ArticleId) -> SentArticle:
+    @tool("update", gives=record("subject customer title"))
+    def send_help_article(self, ticket_id: TicketId, article_id: ArticleId) -> Result:
         """Send an article of the knowledge base to the customer of a ticket.
 
         Args:
@@ -190,30 +192,25 @@ class Support(SupportScenario):
         if article_id in ticket["articles"]:
             raise ToolError("already_sent", f"{article['title']} has already been sent.")
         self.state.patch("tickets", ticket_id, articles=sorted([*ticket["articles"], article_id]))
-        return {"subject": ticket["subject"], "customer": self._name_of(ticket), "title": article["title"]}
+        return {**self._line(ticket), "title": article["title"]}
 
-    @tool("read")
-    def find_available_agent(self, queue: Queue) -> Agents:
+    @tool("read", gives=record("count agents", agents=[record("agent_id name open_tickets")]))
+    def find_available_agent(self, queue: Queue) -> Result:
         """List the agents of a queue who can take another ticket, the least busy first.
 
         Args:
             queue: The queue.
         """
-        found: list[AgentLine] = [
-            {
-                "agent_id": agent["agent_id"],
-                "name": agent["name"],
-                "open_tickets": self._load(agent["agent_id"]),
-            }
-            for agent in self.state.scan("agents")
-            if agent["queue"] == queue
+        found = [
+            {**agent, "open_tickets": self._load(agent["agent_id"])}
+            for agent in self.rows("agents", queue=queue)
         ]
         found = [agent for agent in found if agent["open_tickets"] < MAX_OPEN_TICKETS]
         found.sort(key=lambda agent: (agent["open_tickets"], agent["agent_id"]))
         return {"count": len(found), "agents": found}
 
-    @tool("update")
-    def assign_ticket_to_agent(self, ticket_id: TicketId, agent_id: AgentId) -> Assigned:
+    @tool("update", gives=record("subject agent queue"))
+    def assign_ticket_to_agent(self, ticket_id: TicketId, agent_id: AgentId) -> Result:
         """Give a ticket to an agent; it moves to the agent's queue.
 
         Args:
@@ -226,11 +223,11 @@ class Support(SupportScenario):
             raise ToolError("already_assigned", f"{agent['name']} already has this ticket.")
         if self._load(agent_id) >= MAX_OPEN_TICKETS:
             raise ToolError("agent_busy", f"{agent['name']} has no room for another ticket.")
-        self.state.patch("tickets", ticket_id, agent_id=agent_id, queue=agent["queue"])
-        return {"subject": ticket["subject"], "agent": agent["name"], "queue": agent["queue"]}
+        ticket = self.state.patch("tickets", ticket_id, agent_id=agent_id, queue=agent["queue"])
+        return {**ticket, "agent": agent["name"]}
 
-    @tool("update")
-    def reply_to_ticket(self, ticket_id: TicketId, text: ReplyText) -> Replied:
+    @tool("update", gives=record("subject customer status"))
+    def reply_to_ticket(self, ticket_id: TicketId, text: ReplyText) -> Result:
         """Write to the customer of a ticket; the ticket then waits for the customer's answer.
 
         Args:
@@ -238,15 +235,14 @@ class Support(SupportScenario):
             text: Text of the reply.
         """
         ticket = self._unclosed(ticket_id)
-        today = self.now[:10]
-        if ticket["status"] == "waiting" or ticket["answered_on"] == today:
+        if ticket["status"] == "waiting" or ticket["answered_on"] == self.today:
             raise ToolError("already_answered", "The customer has been answered and not written since.")
         replies = [*ticket["replies"], text]
-        self.state.patch("tickets", ticket_id, replies=replies, status="waiting", answered_on=today)
-        return {"subject": ticket["subject"], "customer": self._name_of(ticket), "status": "waiting"}
+        changes = {"replies": replies, "status": "waiting", "answered_on": self.today}
+        return self._line(self.state.patch("tickets", ticket_id, **changes))
 
-    @tool("update")
-    def escalate_ticket(self, ticket_id: TicketId, team: Team) -> Escalated:
+    @tool("update", gives=record("subject customer due"))
+    def escalate_ticket(self, ticket_id: TicketId, team: Team) -> Result:
         """Escalate a ticket to a team: it becomes urgent and gets a date by which it must be settled.
 
         Args:
@@ -261,10 +257,10 @@ class Support(SupportScenario):
         due = self._day_after(days if customer["plan"] == "premium" else days + 2)
         self.state.put("escalations", ticket_id, {"ticket_id": ticket_id, "team": team, "due": due})
         self.state.patch("tickets", ticket_id, status="escalated", priority="urgent")
-        return {"subject": ticket["subject"], "customer": customer["name"], "due": due}
+        return {**self._line(ticket), "due": due}
 
-    @tool("update")
-    def refund_purchase(self, purchase_id: PurchaseId, percent: Percent) -> Refund:
+    @tool("update", gives=record("product customer refund refunded_percent"))
+    def refund_purchase(self, purchase_id: PurchaseId, percent: Percent) -> Result:
         """Refund a share of the price of a purchase; all refunds of a purchase together stay within 100 percent.
 
         Args:
@@ -277,16 +273,11 @@ class Support(SupportScenario):
         total = purchase["refunded_percent"] + percent
         if total > 100:
             raise ToolError("exceeds_price", "The purchase would be refunded more than once.")
-        self.state.patch("purchases", purchase_id, refunded_percent=total)
-        return {
-            "product": purchase["product"],
-            "customer": self._name_of(purchase),
-            "refund": round(purchase["price"] * percent / 100, 2),
-            "refunded_percent": total,
-        }
+        purchase = self.state.patch("purchases", purchase_id, refunded_percent=total)
+        return {**self._line(purchase), "refund": round(purchase["price"] * percent / 100, 2)}
 
-    @tool("update")
-    def close_support_ticket(self, ticket_id: TicketId, resolution: Resolution) -> Closed:
+    @tool("update", gives=record("subject customer status"))
+    def close_support_ticket(self, ticket_id: TicketId, resolution: Resolution) -> Result:
         """Close a ticket for good.
 
         Args:
@@ -299,18 +290,12 @@ class Support(SupportScenario):
         purchase = self.require("purchases", ticket["purchase_id"], "purchase")
         if resolution == "refunded" and purchase["refunded_percent"] == 0:
             raise ToolError("not_refunded", "The purchase has not been refunded.")
-        self.state.patch("tickets", ticket_id, status="closed", resolution=resolution)
-        return {"subject": ticket["subject"], "customer": self._name_of(ticket), "status": "closed"}
+        return self._line(self.state.patch("tickets", ticket_id, status="closed", resolution=resolution))
 
-    def _line(self, ticket: Record) -> TicketLine:
-        return {
-            "ticket_id": ticket["ticket_id"],
-            "subject": ticket["subject"],
-            "customer": self._name_of(ticket),
-            "priority": ticket["priority"],
-            "status": ticket["status"],
-            "opened": ticket["opened"],
-        }
+    def _line(self, record: Record) -> Record:
+        """Return a ticket or a purchase with the name of its customer."""
+        customer = self.require("customers", record["customer_id"], "customer")
+        return {**record, "customer": customer["name"]}
 
     def _unclosed(self, ticket_id: str) -> Record:
         ticket = self.require("tickets", ticket_id, "ticket")
@@ -318,18 +303,12 @@ class Support(SupportScenario):
             raise ToolError("ticket_closed", "The ticket is closed.")
         return ticket
 
-    def _name_of(self, record: Record) -> str:
-        return cast(str, self.require("customers", record["customer_id"], "customer")["name"])
-
     def _purchases(self, customer_id: str) -> list[Record]:
-        found = [item for item in self.state.scan("purchases") if item["customer_id"] == customer_id]
+        found = self.rows("purchases", customer_id=customer_id)
         return sorted(found, key=lambda item: (item["bought"], item["purchase_id"]), reverse=True)
 
     def _load(self, agent_id: str) -> int:
-        return sum(
-            ticket["agent_id"] == agent_id and ticket["status"] != "closed"
-            for ticket in self.state.scan("tickets")
-        )
+        return sum(ticket["status"] != "closed" for ticket in self.rows("tickets", agent_id=agent_id))
 
     def _day_after(self, days: int) -> str:
-        return (date.fromisoformat(self.now[:10]) + timedelta(days=days)).isoformat()
+        return (date.fromisoformat(self.today) + timedelta(days=days)).isoformat()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
@@ -19,9 +19,10 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["SupportScenario"]
+__all__ = ["PROPOSALS", "make_help_desk"]
 
 QUEUES = ("billing", "technical", "delivery", "returns")
+Table = dict[str, Record]
 _new_id = Environment.new_id
 
 
@@ -35,75 +36,20 @@ def make_help_desk(texts: Any, rng: Random, shared: Shared | None = None) -> See
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
     names = cast_people(names, shared)
     user, staff, customer_names = names[0], names[1:10], names[10:]
-    agents: dict[str, Record] = {}
+    agents: Table = {}
     for place, name in enumerate(staff):
         agent_id = _new_id("agt", name)
         agents[agent_id] = {"agent_id": agent_id, "name": name, "queue": QUEUES[place % 4]}
-    customers: dict[str, Record] = {}
-    purchases: dict[str, Record] = {}
-    for name in customer_names:
-        customer_id = _new_id("cus", name)
-        address = mail_of(name, rng.choice(texts["domains"]), shared)
-        customers[customer_id] = {
-            "customer_id": customer_id,
-            "name": name,
-            "address": address,
-            "plan": rng.choice(("standard", "standard", "premium")),
-        }
-        for product, low, high in rng.sample(situation["products"], rng.randint(1, 2)):
-            purchase_id = _new_id("pur", customer_id, product)
-            purchases[purchase_id] = {
-                "purchase_id": purchase_id,
-                "customer_id": customer_id,
-                "product": product,
-                "price": rng.randint(low, high - 1) + rng.choice((0.0, 0.5, 0.9)),
-                "bought": (
-                    date(now.year, now.month, now.day) - timedelta(days=rng.randint(4, 90))
-                ).isoformat(),
-                "refunded_percent": 0,
-            }
-    tickets: dict[str, Record] = {}
-    bought_by: dict[str, list[str]] = {}
-    for purchase in purchases.values():
-        bought_by.setdefault(purchase["customer_id"], []).append(purchase["purchase_id"])
-    issues = [*situation["issues"], *situation["issues"]]
-    owners = [*customers, *rng.sample(sorted(customers), len(issues) - len(customers))]
-    for issue, customer_id in zip(issues, owners, strict=True):
-        opened = (now - timedelta(hours=rng.randint(3, 150), minutes=rng.randint(0, 59))).isoformat(
-            timespec="minutes"
-        )
-        ticket_id = _new_id("tkt", customer_id, issue["subject"])
-        answered = rng.random() < 0.2
-        colleagues = [agent_id for agent_id, agent in agents.items() if agent["queue"] == issue["queue"]]
-        tickets[ticket_id] = {
-            "ticket_id": ticket_id,
-            "subject": issue["subject"],
-            "text": issue["text"],
-            "customer_id": customer_id,
-            "queue": issue["queue"],
-            "priority": rng.choice(("low", "normal", "normal", "high")),
-            "status": "waiting" if answered else "open",
-            "opened": opened,
-            "agent_id": rng.choice(colleagues) if answered or rng.random() < 0.4 else "",
-            "replies": [rng.choice(texts["replies"]).format(day=rng.choice(texts["days"]))]
-            if answered
-            else [],
-            "answered_on": "",
-            "articles": [],
-            "purchase_id": rng.choice(bought_by[customer_id]),
-        }
-    articles: dict[str, Record] = {}
-    votes = rng.sample(texts["votes"], 2 * len(situation["articles"]))
-    for place, (topic, title) in enumerate(situation["articles"]):
-        for version, name in enumerate((title, f"{title}: common questions")):
+    customers, purchases = _customers(texts, situation, customer_names, now, shared, rng)
+    tickets = _tickets(texts, situation, (customers, purchases, agents), now, rng)
+    articles: Table = {}
+    votes = iter(rng.sample(texts["votes"], 2 * len(situation["articles"])))
+    for topic, title in situation["articles"]:
+        for name in (title, f"{title}: common questions"):
             article_id = _new_id("art", name)
-            articles[article_id] = {
-                "article_id": article_id,
-                "title": name,
-                "topic": topic,
-                "helpful_votes": votes[2 * place + version],
-            }
-    tables: dict[str, dict[str, Record]] = {
+            article = {"article_id": article_id, "title": name, "topic": topic, "helpful_votes": next(votes)}
+            articles[article_id] = article
+    tables: dict[str, Table] = {
         "customers": customers,
         "purchases": purchases,
         "tickets": tickets,
@@ -111,6 +57,7 @@ def make_help_desk(texts: Any, rng: Random, shared: Shared | None = None) -> See
         "articles": articles,
         "escalations": {},
     }
+    addresses = {row["name"]: row["address"] for row in customers.values()}
     return Seed(
         tables,
         situation["title"],
@@ -120,82 +67,118 @@ def make_help_desk(texts: Any, rng: Random, shared: Shared | None = None) -> See
             "topic": situation["title"],
             "customers": customer_names[:4],
             "topics": [topic for topic, _ in situation["articles"]],
-            **meet(
-                shared,
-                staff[:4],
-                {row["name"]: row["address"] for row in customers.values()},
-                customer_names[:5],
-            ),
+            **meet(shared, staff[:4], addresses, customer_names[:5]),
         },
     )
 
 
-class SupportScenario(Environment):
-    """A help desk, and what its leader would ask for."""
+def _customers(
+    texts: Any, situation: Any, names: list[str], now: datetime, shared: Shared | None, rng: Random
+) -> tuple[Table, Table]:
+    """Make customers, and one or two purchases of each."""
+    customers: Table = {}
+    purchases: Table = {}
+    for name in names:
+        customer_id = _new_id("cus", name)
+        customers[customer_id] = {
+            "customer_id": customer_id,
+            "name": name,
+            "address": mail_of(name, rng.choice(texts["domains"]), shared),
+            "plan": rng.choice(("standard", "standard", "premium")),
+        }
+        for product, low, high in rng.sample(situation["products"], rng.randint(1, 2)):
+            purchase_id = _new_id("pur", customer_id, product)
+            purchases[purchase_id] = {
+                "purchase_id": purchase_id,
+                "customer_id": customer_id,
+                "product": product,
+                "price": rng.randint(low, high - 1) + rng.choice((0.0, 0.5, 0.9)),
+                "bought": (now.date() - timedelta(days=rng.randint(4, 90))).isoformat(),
+                "refunded_percent": 0,
+            }
+    return customers, purchases
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a help desk."""
-        return make_help_desk(cls.seeds(), rng, shared)
 
-    @proposals("list_queue_tickets")
-    def _propose_list(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(QUEUES, 2)
-        yield {"queue": first}
-        waiting = [ticket for ticket in self.state.scan("tickets") if ticket["status"] != "closed"]
-        found = sorted({ticket["priority"] for ticket in waiting if ticket["queue"] == second})
-        yield {"queue": second, "priority": rng.choice(found or ["normal"])}
+def _tickets(
+    texts: Any, situation: Any, world: tuple[Table, Table, Table], now: datetime, rng: Random
+) -> Table:
+    """Let customers report every issue twice; a fifth of the tickets have been answered."""
+    customers, purchases, agents = world
+    tickets: Table = {}
+    issues = [*situation["issues"], *situation["issues"]]
+    owners = [*customers, *rng.sample(sorted(customers), len(issues) - len(customers))]
+    for issue, customer_id in zip(issues, owners, strict=True):
+        opened = now - timedelta(hours=rng.randint(3, 150), minutes=rng.randint(0, 59))
+        ticket_id = _new_id("tkt", customer_id, issue["subject"])
+        answered = rng.random() < 0.2
+        colleagues = [key for key, agent in agents.items() if agent["queue"] == issue["queue"]]
+        bought = [key for key, one in purchases.items() if one["customer_id"] == customer_id]
+        tickets[ticket_id] = {
+            "ticket_id": ticket_id,
+            "subject": issue["subject"],
+            "text": issue["text"],
+            "customer_id": customer_id,
+            "queue": issue["queue"],
+            "priority": rng.choice(("low", "normal", "normal", "high")),
+            "status": "waiting" if answered else "open",
+            "opened": opened.isoformat(timespec="minutes"),
+            "agent_id": rng.choice(colleagues) if answered or rng.random() < 0.4 else "",
+            "replies": [_reply(texts, rng)] if answered else [],
+            "answered_on": "",
+            "articles": [],
+            "purchase_id": rng.choice(bought),
+        }
+    return tickets
 
-    @proposals("find_support_customer")
-    def _propose_customer(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self.story["customers"], 2):
-            yield {"name": name}
-        if not beside(self.story, "calendar"):  # colleagues are no customers
-            yield {"name": BOUND}
 
-    @proposals("create_support_ticket")
-    def _propose_create(self, rng: Random) -> Iterator[dict[str, Any]]:
-        situation = next(item for item in self.seeds()["situations"] if item["title"] == self.story["topic"])
-        for issue in rng.sample(situation["issues"], 2):
-            yield {"subject": issue["subject"], "text": issue["text"], "queue": issue["queue"]}
+def _reply(texts: Any, rng: Random) -> str:
+    text: str = rng.choice(texts["replies"])
+    return text.format(day=rng.choice(texts["days"]))
 
-    @proposals("get_support_ticket")
-    def _propose_get(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("search_help_articles")
-    def _propose_articles(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for topic in rng.sample(self.story["topics"], 2):
-            yield {"topic": topic}
+def _list(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(QUEUES, 2)
+    yield {"queue": first}
+    waiting = [ticket for ticket in env.rows("tickets", queue=second) if ticket["status"] != "closed"]
+    found = sorted({ticket["priority"] for ticket in waiting})
+    yield {"queue": second, "priority": rng.choice(found or ["normal"])}
 
-    @proposals("send_help_article")
-    def _propose_send(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("find_available_agent")
-    def _propose_agent(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for queue in rng.sample(QUEUES, 2):
-            yield {"queue": queue}
+def _customer(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    for name in rng.sample(env.story["customers"], 2):
+        yield {"name": name}
+    if not beside(env.story, "calendar"):  # colleagues are no customers
+        yield {"name": BOUND}
 
-    @proposals("assign_ticket_to_agent")
-    def _propose_assign(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("reply_to_ticket")
-    def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for text in rng.sample(self.seeds()["replies"], 2):
-            yield {"text": text.format(day=rng.choice(self.seeds()["days"]))}
+def _create(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    situation = next(item for item in env.seeds()["situations"] if item["title"] == env.story["topic"])
+    for issue in rng.sample(situation["issues"], 2):
+        yield {"subject": issue["subject"], "text": issue["text"], "queue": issue["queue"]}
 
-    @proposals("escalate_ticket")
-    def _propose_escalate(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"team": rng.choice(("supervisors", "engineering", "quality"))}
 
-    @proposals("refund_purchase")
-    def _propose_refund(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"percent": 100}
-        yield {"percent": rng.choice((10, 15, 20, 25, 30, 50))}
-
-    @proposals("close_support_ticket")
-    def _propose_close(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"resolution": "solved"}
-        yield {"resolution": rng.choice(("refunded", "duplicate"))}
+PROPOSALS: dict[str, Proposer] = {
+    "list_queue_tickets": _list,
+    "find_support_customer": _customer,
+    "create_support_ticket": _create,
+    "get_support_ticket": lambda _env, _rng: [{}],
+    "search_help_articles": lambda env, rng: [
+        {"topic": topic} for topic in rng.sample(env.story["topics"], 2)
+    ],
+    "send_help_article": lambda _env, _rng: [{}],
+    "find_available_agent": lambda _env, rng: [{"queue": queue} for queue in rng.sample(QUEUES, 2)],
+    "assign_ticket_to_agent": lambda _env, _rng: [{}],
+    "reply_to_ticket": lambda env, rng: [
+        {"text": text.format(day=rng.choice(env.seeds()["days"]))}
+        for text in rng.sample(env.seeds()["replies"], 2)
+    ],
+    "escalate_ticket": lambda _env, rng: [{"team": rng.choice(("supervisors", "engineering", "quality"))}],
+    "refund_purchase": lambda _env, rng: [
+        {"percent": 100},
+        {"percent": rng.choice((10, 15, 20, 25, 30, 50))},
+    ],
+    "close_support_ticket": lambda _env, rng: [
+        {"resolution": "solved"},
+        {"resolution": rng.choice(("refunded", "duplicate"))},
+    ],
+}

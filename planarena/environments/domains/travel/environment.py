@@ -4,45 +4,47 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime, timedelta
+from random import Random
+from typing import Annotated, Literal
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Address, Airport, City, Date, Landing, Money, Person, Time
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import (
+    Address,
+    Airport,
+    City,
+    Count,
+    Credit,
+    Date,
+    Datetime,
+    FreeTime,
+    Landing,
+    Minutes,
+    Money,
+    Payable,
+    Percent,
+    Person,
+    Rating,
+    Time,
+    Title,
+    Workday,
+)  # fmt: skip
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    AddedBag,
-    Bag,
-    Board,
-    FlightDetails,
-    FlightId,
-    Flights,
-    Hold,
-    HoldId,
-    Itinerary,
-    Nights,
-    OfferId,
-    Paid,
-    Payment,
-    Position,
-    Refund,
-    RoomOffers,
-    SeatChoice,
-    Stars,
-    Stay,
-    TicketId,
-    Tickets,
-    Transfer,
-    Vehicle,
+from .world import (
+    PROPOSALS,
     after,
     booking_code,
     by_row,
     join_offer,
+    make_stay,
+    make_ticket,
+    make_world,
     split_offer,
-    stay_record,
-    ticket_record,
     to_minutes,
 )
-from .world import TravelScenario
 
 __all__ = ["Travel"]
 
@@ -56,14 +58,55 @@ _BOARD_FEES = {"breakfast": 14.0, "half_board": 36.0}
 _VEHICLE_FARES = {"car": 1.0, "van": 1.5, "minibus": 2.2}
 
 
-class Travel(TravelScenario):
+FlightId = Annotated[str, Semantic("flight_id", hidden=True)]
+HoldId = Annotated[str, Semantic("flight_hold_id", hidden=True)]
+TicketId = Annotated[str, Semantic("ticket_id", hidden=True)]
+OfferId = Annotated[str, Semantic("room_offer_id", hidden=True)]
+Nights = Annotated[int, Semantic("nights", surface="number", minimum=1, maximum=21)]
+Stars = Annotated[int, Semantic("stars", surface="number", minimum=1, maximum=5)]
+Route = Annotated[str, Semantic("route", surface="name")]
+Code = Annotated[str, Semantic("booking_code")]
+Seat = Annotated[str, Semantic("seat")]
+Position = Annotated[Literal["window", "aisle", "middle"], Semantic("seat_position", surface="word")]
+Bag = Annotated[Literal["cabin", "checked", "sports"], Semantic("bag_kind", surface="word")]
+Payment = Annotated[Literal["card", "miles"], Semantic("travel_payment", surface="word")]
+Board = Annotated[Literal["breakfast", "half_board"], Semantic("board", surface="word")]
+Vehicle = Annotated[Literal["car", "van", "minibus"], Semantic("transfer_vehicle", surface="word")]
+TicketStatus = Annotated[Literal["confirmed", "cancelled"], Semantic("ticket_status", surface="word")]
+
+record = Fields(
+    flight_id=FlightId, airline=Title, departure_time=Time, arrival_time=Time, price=Payable, route=Route,
+    aircraft=Title, departure_at=FreeTime, arrival_at=Landing, arrival_date=Date, arrival_airport=Airport,
+    duration=Minutes, checked_bag_fee=Money, on_time_rate=Percent, hold_id=HoldId, expires_at=Datetime,
+    passenger=Person, seat=Seat, fee=Money, weight_limit_kg=Count, ticket_id=TicketId, booking_code=Code,
+    amount_paid=Payable, origin=City, destination=City, departure_date=Date, status=TicketStatus,
+    bags=Count, refund=Credit, refund_rate=Percent, offer_id=OfferId, hotel=Title, area=Title,
+    address=Address, stars=Stars, rating=Rating, nightly_rate=Money, check_out=Workday,
+    total_price=Payable, driver=Person, fare=Payable,
+)  # fmt: skip
+
+
+class Travel(Environment):
     """Flights are held, then paid; hotels are booked from offers; transfers run from an airport to an address."""
 
     domain = "travel"
     summary = "Book flights with seats and bags, hotels and airport transfers, and manage tickets."
+    proposals = PROPOSALS
+
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make cities, flights on the routes of both journeys, hotels at both destinations, and some tickets."""
+        return make_world(cls.seeds(), rng, shared)
 
     def _airport(self, city: str) -> Record:
         return self.require("airports", city, "airport in a city")
+
+    @staticmethod
+    def _timed(flight: Record) -> Record:
+        """Return a flight with the days and the times of day of its departure and arrival."""
+        leaves, lands = flight["departure_at"], flight["arrival_at"]
+        times = {"departure_date": leaves[:10], "departure_time": leaves[11:]}
+        return {**flight, **times, "arrival_date": lands[:10], "arrival_time": lands[11:]}
 
     def _bag_fee(self, hold: Record, kind: str) -> float:
         flight = self.require("flights", hold["flight_id"], "flight")
@@ -79,7 +122,12 @@ class Travel(TravelScenario):
             if stay["check_in"] < check_out and stay["check_out"] > check_in
         )
 
-    @tool("read")
+    @tool(
+        "read",
+        gives=record(
+            "route flights", flights=[record("flight_id airline departure_time arrival_time price")]
+        ),
+    )
     def search_flights(
         self,
         origin: City,
@@ -87,7 +135,7 @@ class Travel(TravelScenario):
         date: Date,
         max_price: Money | None = None,
         depart_after: Time | None = None,
-    ) -> Flights:
+    ) -> Result:
         """Find direct flights with free seats on a date, the cheapest first.
 
         Args:
@@ -99,55 +147,38 @@ class Travel(TravelScenario):
         """
         self._airport(origin)
         self._airport(destination)
-        if date < self.now[:10]:
+        if date < self.today:
             raise ToolError("in_the_past", f"{date} has passed.")
         found = [
             flight
-            for flight in self.state.scan("flights")
-            if flight["origin"] == origin
-            and flight["destination"] == destination
-            and flight["departure_at"][:10] == date
+            for flight in self.rows("flights", origin=origin, destination=destination)
+            if flight["departure_at"][:10] == date
             and flight["seats_left"] > 0
             and (max_price is None or flight["price"] <= max_price)
             and (depart_after is None or flight["departure_at"][11:] >= depart_after)
         ]
         found.sort(key=lambda flight: (flight["price"], flight["flight_id"]))
-        return {
-            "route": f"{origin} to {destination}",
-            "flights": [
-                {
-                    "flight_id": flight["flight_id"],
-                    "airline": flight["airline"],
-                    "departure_time": flight["departure_at"][11:],
-                    "arrival_time": flight["arrival_at"][11:],
-                    "price": flight["price"],
-                }
-                for flight in found[:10]
-            ],
-        }
+        return {"route": f"{origin} to {destination}", "flights": [self._timed(one) for one in found[:10]]}
 
-    @tool("read")
-    def get_flight_details(self, flight_id: FlightId) -> FlightDetails:
+    @tool(
+        "read",
+        gives=record(
+            "airline aircraft departure_at arrival_at arrival_date arrival_airport duration checked_bag_fee"
+            " on_time_rate"
+        ),
+    )
+    def get_flight_details(self, flight_id: FlightId) -> Result:
         """Show a flight's aircraft, times, punctuality and fee for a checked bag.
 
         Args:
             flight_id: The flight, from a search.
         """
         flight = self.require("flights", flight_id, "flight")
-        return {
-            "airline": flight["airline"],
-            "aircraft": flight["aircraft"],
-            "departure_at": flight["departure_at"],
-            "arrival_at": flight["arrival_at"],
-            "arrival_date": flight["arrival_at"][:10],
-            "arrival_airport": self._airport(flight["destination"])["airport"],
-            "duration": flight["duration"],
-            "checked_bag_fee": flight["bag_fee"],
-            "on_time_rate": flight["on_time_rate"],
-        }
+        airport = self._airport(flight["destination"])["airport"]
+        return {**self._timed(flight), "arrival_airport": airport, "checked_bag_fee": flight["bag_fee"]}
 
-    @tool("create")
-    def hold_flight(self, flight_id: FlightId, passenger: Person) -> Hold:
+    @tool("create", gives=record("hold_id price expires_at"))
+    def hold_flight(self, flight_id: FlightId, passenger: Person) -> Result:
         """Reserve a seat on a flight for a saved traveller at today's price, for one day, without paying.
 
         Args:
@@ -164,22 +195,20 @@ class Travel(TravelScenario):
         if flight["seats_left"] < 1:
             raise ToolError("sold_out", "The flight is sold out.")
         self.state.patch("flights", flight_id, seats_left=flight["seats_left"] - 1)
-        expires_at = to_minutes(datetime.fromisoformat(self.now) + timedelta(days=1))
         hold = {
             "hold_id": hold_id,
             "flight_id": flight_id,
             "passenger": passenger,
             "price": flight["price"],
-            "expires_at": expires_at,
+            "expires_at": to_minutes(datetime.fromisoformat(self.now) + timedelta(days=1)),
             "seat": "",
             "seat_fee": 0.0,
             "bags": {},
         }
-        self.state.put("holds", hold_id, hold)
-        return {"hold_id": hold_id, "price": flight["price"], "expires_at": expires_at}
+        return self.state.put("holds", hold_id, hold)
 
-    @tool("update")
-    def choose_seat(self, hold_id: HoldId, position: Position) -> SeatChoice:
+    @tool("update", gives=record("passenger seat fee"))
+    def choose_seat(self, hold_id: HoldId, position: Position) -> Result:
         """Give a held flight the foremost free seat of a kind; the choice is made once.
 
         Args:
@@ -196,11 +225,10 @@ class Travel(TravelScenario):
         free = [other for other in flight["free_seats"] if other != seat]
         self.state.patch("flights", flight["flight_id"], free_seats=free)
         fee = _SEAT_FEES[position]
-        self.state.patch("holds", hold_id, seat=seat, seat_fee=fee)
-        return {"passenger": hold["passenger"], "seat": seat, "fee": fee}
+        return {**self.state.patch("holds", hold_id, seat=seat, seat_fee=fee), "fee": fee}
 
-    @tool("update")
-    def add_bag(self, hold_id: HoldId, kind: Bag) -> AddedBag:
+    @tool("update", gives=record("passenger fee weight_limit_kg"))
+    def add_bag(self, hold_id: HoldId, kind: Bag) -> Result:
         """Add one piece of luggage to a held flight; at most four pieces each.
 
         Args:
@@ -211,14 +239,10 @@ class Travel(TravelScenario):
         if sum(hold["bags"].values()) >= _MAX_BAGS:
             raise ToolError("limit_exceeded", f"At most {_MAX_BAGS} pieces of luggage per passenger.")
         self.state.patch("holds", hold_id, bags={**hold["bags"], kind: hold["bags"].get(kind, 0) + 1})
-        return {
-            "passenger": hold["passenger"],
-            "fee": self._bag_fee(hold, kind),
-            "weight_limit_kg": _BAG_KILOS[kind],
-        }
+        return {**hold, "fee": self._bag_fee(hold, kind), "weight_limit_kg": _BAG_KILOS[kind]}
 
-    @tool("create")
-    def pay_hold(self, hold_id: HoldId, method: Payment) -> Paid:
+    @tool("create", gives=record("ticket_id passenger booking_code amount_paid"))
+    def pay_hold(self, hold_id: HoldId, method: Payment) -> Result:
         """Pay for a held flight with its seat and bags; the hold becomes a ticket and can no longer be changed.
 
         Args:
@@ -229,55 +253,43 @@ class Travel(TravelScenario):
         bags = sum(count * self._bag_fee(hold, kind) for kind, count in hold["bags"].items())
         amount = round(hold["price"] + hold["seat_fee"] + bags, 2)
         if method == "miles":
-            needed, miles = (
-                round(amount * _MILES_PER_EURO),
-                self.require("account", "miles", "miles account")["balance"],
-            )
+            needed = round(amount * _MILES_PER_EURO)
+            miles = self.require("account", "miles", "miles account")["balance"]
             if miles < needed:
                 raise ToolError("insufficient_miles", f"{needed} miles are needed, {miles} are there.")
             self.state.patch("account", "miles", balance=miles - needed)
-        bags_in_all = sum(hold["bags"].values())
-        ticket = ticket_record(
-            hold["flight_id"], hold["passenger"], hold["seat"], bags_in_all, amount, self.now[:10]
-        )
+        pieces = sum(hold["bags"].values())
+        ticket = make_ticket(hold["flight_id"], hold["passenger"], hold["seat"], pieces, amount, self.today)
         self.state.delete("holds", hold_id)
         self.state.put("tickets", ticket["ticket_id"], ticket)
-        return {
-            "ticket_id": ticket["ticket_id"],
-            "passenger": hold["passenger"],
-            "booking_code": ticket["booking_code"],
-            "amount_paid": amount,
-        }
+        return {**ticket, "amount_paid": amount}
 
-    @tool("read")
-    def list_tickets(self, passenger: Person) -> Tickets:
+    @tool(
+        "read",
+        gives=record("tickets", tickets=[record("ticket_id booking_code origin destination departure_date")]),
+    )
+    def list_tickets(self, passenger: Person) -> Result:
         """List a traveller's confirmed tickets for flights yet to leave, the next departure first.
 
         Args:
             passenger: Full name of the traveller.
         """
-        rows: list[tuple[str, str, Record, Record]] = []
-        for ticket in self.state.scan("tickets"):
-            if ticket["passenger"] == passenger and ticket["status"] == "confirmed":
-                flight = self.require("flights", ticket["flight_id"], "flight")
-                if flight["departure_at"] > self.now:
-                    rows.append((flight["departure_at"], ticket["ticket_id"], ticket, flight))
-        rows.sort(key=lambda row: row[:2])
-        return {
-            "tickets": [
-                {
-                    "ticket_id": ticket_id,
-                    "booking_code": ticket["booking_code"],
-                    "origin": flight["origin"],
-                    "destination": flight["destination"],
-                    "departure_date": departure_at[:10],
-                }
-                for departure_at, ticket_id, ticket, flight in rows[:10]
-            ]
-        }
+        rows = []
+        for ticket in self.rows("tickets", passenger=passenger, status="confirmed"):
+            flight = self.require("flights", ticket["flight_id"], "flight")
+            if flight["departure_at"] > self.now:
+                rows.append({**self._timed(flight), **ticket})
+        rows.sort(key=lambda row: (row["departure_at"], row["ticket_id"]))
+        return {"tickets": rows[:10]}
 
-    @tool("read")
-    def get_itinerary(self, ticket_id: TicketId) -> Itinerary:
+    @tool(
+        "read",
+        gives=record(
+            "passenger status airline destination departure_at arrival_at arrival_date arrival_airport seat"
+            " bags"
+        ),
+    )
+    def get_itinerary(self, ticket_id: TicketId) -> Result:
         """Show a ticket's flight with times, arrival airport, seat and bags.
 
         Args:
@@ -285,21 +297,12 @@ class Travel(TravelScenario):
         """
         ticket = self.require("tickets", ticket_id, "ticket")
         flight = self.require("flights", ticket["flight_id"], "flight")
-        return {
-            "passenger": ticket["passenger"],
-            "status": ticket["status"],
-            "airline": flight["airline"],
-            "destination": flight["destination"],
-            "departure_at": flight["departure_at"],
-            "arrival_at": flight["arrival_at"],
-            "arrival_date": flight["arrival_at"][:10],
-            "arrival_airport": self._airport(flight["destination"])["airport"],
-            "seat": ticket["seat"] or "not assigned yet",
-            "bags": ticket["bags"],
-        }
+        airport = self._airport(flight["destination"])["airport"]
+        seat = ticket["seat"] or "not assigned yet"
+        return {**self._timed(flight), **ticket, "arrival_airport": airport, "seat": seat}
 
-    @tool("update")
-    def cancel_ticket(self, ticket_id: TicketId) -> Refund:
+    @tool("update", gives=record("passenger refund refund_rate"))
+    def cancel_ticket(self, ticket_id: TicketId) -> Result:
         """Cancel a ticket from the day after its issue: 90 % back up to a week before departure, then half.
 
         Args:
@@ -308,27 +311,22 @@ class Travel(TravelScenario):
         ticket = self.require("tickets", ticket_id, "ticket")
         if ticket["status"] == "cancelled":
             raise ToolError("already_cancelled", "The ticket was cancelled before.")
-        if ticket["issued_on"] == self.now[:10]:
+        if ticket["issued_on"] == self.today:
             raise ToolError("issued_today", "A ticket can be cancelled from the day after it was issued.")
         flight = self.require("flights", ticket["flight_id"], "flight")
         if flight["departure_at"] <= self.now:
             raise ToolError("departed", "The flight has left.")
         ahead = datetime.fromisoformat(flight["departure_at"]) - datetime.fromisoformat(self.now)
         rate = 90 if ahead >= timedelta(days=7) else 50
-        self.state.patch(
-            "flights",
-            flight["flight_id"],
-            seats_left=flight["seats_left"] + 1,
-            free_seats=by_row([*flight["free_seats"], ticket["seat"]]),
-        )
+        free = by_row([*flight["free_seats"], ticket["seat"]])
+        self.state.patch("flights", flight["flight_id"], seats_left=flight["seats_left"] + 1, free_seats=free)
         self.state.patch("tickets", ticket_id, status="cancelled")
-        return {
-            "passenger": ticket["passenger"],
-            "refund": round(ticket["paid"] * rate / 100, 2),
-            "refund_rate": rate,
-        }
+        return {**ticket, "refund": round(ticket["paid"] * rate / 100, 2), "refund_rate": rate}
 
-    @tool("read")
+    @tool(
+        "read",
+        gives=record("hotels", hotels=[record("offer_id hotel area address stars rating nightly_rate")]),
+    )
     def search_hotels(
         self,
         city: City,
@@ -336,7 +334,7 @@ class Travel(TravelScenario):
         nights: Nights,
         max_rate: Money | None = None,
         min_stars: Stars | None = None,
-    ) -> RoomOffers:
+    ) -> Result:
         """Find hotels with a room on sale and free for a whole stay, the cheapest first.
 
         Args:
@@ -347,37 +345,27 @@ class Travel(TravelScenario):
             min_stars: Leave out hotels with fewer stars.
         """
         self._airport(city)
-        if check_in < self.now[:10]:
+        if check_in < self.today:
             raise ToolError("in_the_past", f"{check_in} has passed.")
         taken, check_out = self._taken(check_in, nights), after(check_in, nights)
         found = [
             hotel
-            for hotel in self.state.scan("hotels")
-            if hotel["city"] == city
-            and hotel["open_from"] <= check_in
+            for hotel in self.rows("hotels", city=city)
+            if hotel["open_from"] <= check_in
             and check_out <= hotel["open_until"]
             and hotel["rooms"] > taken.get(hotel["hotel_id"], 0)
             and (max_rate is None or hotel["nightly_rate"] <= max_rate)
             and (min_stars is None or hotel["stars"] >= min_stars)
         ]
         found.sort(key=lambda hotel: (hotel["nightly_rate"], hotel["hotel_id"]))
-        return {
-            "hotels": [
-                {
-                    "offer_id": join_offer(hotel["hotel_id"], check_in, nights),
-                    "hotel": hotel["name"],
-                    "area": hotel["area"],
-                    "address": hotel["address"],
-                    "stars": hotel["stars"],
-                    "rating": hotel["rating"],
-                    "nightly_rate": hotel["nightly_rate"],
-                }
-                for hotel in found[:10]
-            ]
-        }
+        offers = [
+            {**hotel, "offer_id": join_offer(hotel["hotel_id"], check_in, nights), "hotel": hotel["name"]}
+            for hotel in found[:10]
+        ]
+        return {"hotels": offers}
 
-    @tool("create")
-    def book_hotel(self, offer_id: OfferId, guest: Person, board: Board | None = None) -> Stay:
+    @tool("create", gives=record("booking_code hotel address check_out total_price"))
+    def book_hotel(self, offer_id: OfferId, guest: Person, board: Board | None = None) -> Result:
         """Book the room of a hotel offer; without a board, meals are not included.
 
         Args:
@@ -396,20 +384,14 @@ class Travel(TravelScenario):
         if hotel["rooms"] <= self._taken(check_in, nights).get(hotel_id, 0):
             raise ToolError("fully_booked", f"{hotel['name']} has no room left.")
         rate = hotel["nightly_rate"] + (_BOARD_FEES[board] if board else 0.0)
-        stay = stay_record(offer_id, guest, board or "room_only", round(rate * nights, 2))
+        stay = make_stay(offer_id, guest, board or "room_only", round(rate * nights, 2))
         self.state.put("stays", key, stay)
-        return {
-            "booking_code": stay["booking_code"],
-            "hotel": hotel["name"],
-            "address": hotel["address"],
-            "check_out": stay["check_out"],
-            "total_price": stay["total_price"],
-        }
+        return {**hotel, **stay, "hotel": hotel["name"]}
 
-    @tool("create")
+    @tool("create", gives=record("booking_code driver fare"))
     def book_airport_transfer(
         self, pickup: Airport, dropoff: Address, pickup_at: Landing, vehicle: Vehicle
-    ) -> Transfer:
+    ) -> Result:
         """Order a driver who meets a flight at an airport, to an address in the same city.
 
         Args:
@@ -418,18 +400,17 @@ class Travel(TravelScenario):
             pickup_at: When to be picked up, local time: up to three hours after a landing.
             vehicle: How large a vehicle.
         """
-        airport = next((row for row in self.state.scan("airports") if row["airport"] == pickup), None)
-        if airport is None:
+        airports = self.rows("airports", airport=pickup)
+        if not airports:
             raise ToolError("not_found", f"There is no airport named {pickup}.")
+        airport = airports[0]
         if not dropoff.endswith(f", {airport['city']}"):
             raise ToolError("out_of_area", f"{dropoff} is not in {airport['city']}.")
         if pickup_at <= self.now:
             raise ToolError("in_the_past", f"{pickup_at} has passed.")
         earliest = to_minutes(datetime.fromisoformat(pickup_at) - timedelta(hours=3))
-        if not any(
-            flight["destination"] == airport["city"] and earliest <= flight["arrival_at"] <= pickup_at
-            for flight in self.state.scan("flights")
-        ):
+        landings = [flight["arrival_at"] for flight in self.rows("flights", destination=airport["city"])]
+        if not any(earliest <= landing <= pickup_at for landing in landings):
             raise ToolError(
                 "no_landing", f"No flight lands at {pickup} in the three hours before {pickup_at}."
             )
@@ -437,17 +418,14 @@ class Travel(TravelScenario):
         if self.state.get("transfers", key) is not None:
             raise ToolError("already_booked", "This transfer is ordered already.")
         night = not "06:00" <= pickup_at[11:] < "22:00"
-        fare = round(airport["fare"] * _VEHICLE_FARES[vehicle] * (1.25 if night else 1.0), 2)
         drivers = airport["drivers"]
-        driver = drivers[int(key[-2:], 16) % len(drivers)]
         ride = {
             "transfer_id": key,
             "pickup": pickup,
             "dropoff": dropoff,
             "pickup_at": pickup_at,
             "vehicle": vehicle,
-            "driver": driver,
-            "fare": fare,
+            "driver": drivers[int(key[-2:], 16) % len(drivers)],
+            "fare": round(airport["fare"] * _VEHICLE_FARES[vehicle] * (1.25 if night else 1.0), 2),
         }
-        self.state.put("transfers", key, ride)
-        return {"booking_code": booking_code(key), "driver": driver, "fare": fare}
+        return {**self.state.put("transfers", key, ride), "booking_code": booking_code(key)}

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
@@ -19,11 +19,12 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["ClinicScenario", "day_after"]
+__all__ = ["PROPOSALS", "day_after", "make_practice"]
 
 SPECIALTIES = (
     "general_practice", "pediatrics", "dentistry", "eye_care", "dermatology", "cardiology", "physiotherapy",
 )  # fmt: skip
+Table = dict[str, Record]
 _new_id = Environment.new_id
 
 
@@ -50,11 +51,8 @@ def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     districts = rng.sample(texts["districts"], 3)
     situation = rng.choice(texts["situations"])
     details = {"user": user, "first": patients[0], "second": patients[1], "district": districts[0]}
-    wanted = [
-        *situation["specialties"],
-        *(kind for kind in SPECIALTIES if kind not in situation["specialties"]),
-    ]
-    tables: dict[str, dict[str, Record]] = {
+    wanted = list(dict.fromkeys([*situation["specialties"], *SPECIALTIES]))
+    tables: dict[str, Table] = {
         "patients": {patient: {"patient": patient} for patient in (user, *patients)},
         "doctors": doctors,
         "slots": slots,
@@ -85,16 +83,13 @@ def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     )
 
 
-def _doctors(rng: Random, staff: list[str], now: str) -> tuple[dict[str, Record], dict[str, Record]]:
+def _doctors(rng: Random, staff: list[str], now: str) -> tuple[Table, Table]:
     """Two doctors a specialty, each with four or five open times on different working days."""
     ratings = rng.sample(range(31, 50), len(staff))
-    doctors: dict[str, Record] = {}
-    slots: dict[str, Record] = {}
-    days = [
-        day
-        for day in (day_after(now, ahead) for ahead in range(1, 19))
-        if date.fromisoformat(day).weekday() < 5
-    ]
+    doctors: Table = {}
+    slots: Table = {}
+    ahead = (day_after(now, days) for days in range(1, 19))
+    days = [day for day in ahead if date.fromisoformat(day).weekday() < 5]
     for place, name in enumerate(staff):
         doctor_id = _new_id("doc", name)
         doctors[doctor_id] = {
@@ -118,7 +113,7 @@ def _doctors(rng: Random, staff: list[str], now: str) -> tuple[dict[str, Record]
     return doctors, slots
 
 
-def _first_start(doctor_id: str, slots: dict[str, Record]) -> tuple[str, str]:
+def _first_start(doctor_id: str, slots: Table) -> tuple[str, str]:
     starts = (row["start"] for row in slots.values() if row["doctor_id"] == doctor_id)
     return min(starts), doctor_id
 
@@ -127,11 +122,11 @@ def _appointments(
     rng: Random,
     texts: dict[str, Any],
     patients: list[str],
-    doctors: dict[str, Record],
-    slots: dict[str, Record],
-) -> dict[str, Record]:
+    doctors: Table,
+    slots: Table,
+) -> Table:
     """Two appointments for each of the first two patients and one for the third, at times that are then taken."""
-    found: dict[str, Record] = {}
+    found: Table = {}
     treating = rng.sample(sorted(doctors), 5)
     for patient, doctor_id in zip((*patients[:2], *patients), treating, strict=True):
         own = sorted(
@@ -152,10 +147,10 @@ def _appointments(
 
 
 def _prescriptions(
-    rng: Random, texts: dict[str, Any], patients: list[str], doctors: dict[str, Record], now: str
-) -> dict[str, Record]:
+    rng: Random, texts: dict[str, Any], patients: list[str], doctors: Table, now: str
+) -> Table:
     """Two or three prescriptions a patient by one doctor; some cannot be renewed without seeing the doctor."""
-    found: dict[str, Record] = {}
+    found: Table = {}
     writing = [
         doctor_id
         for doctor_id, row in doctors.items()
@@ -176,10 +171,10 @@ def _prescriptions(
     return found
 
 
-def _pharmacies(rng: Random, texts: dict[str, Any], districts: list[str]) -> dict[str, Record]:
+def _pharmacies(rng: Random, texts: dict[str, Any], districts: list[str]) -> Table:
     """Three pharmacies a district, which close at different hours."""
     names, streets = iter(rng.sample(texts["pharmacies"], 9)), iter(rng.sample(texts["streets"], 9))
-    found: dict[str, Record] = {}
+    found: Table = {}
     for district in districts:
         hours = rng.sample(("17:30", "18:00", "18:30", "19:00", "20:00", "22:00"), 3)
         # The nearest closes first: it is never the one that is open longest.
@@ -198,75 +193,47 @@ def _pharmacies(rng: Random, texts: dict[str, Any], districts: list[str]) -> dic
     return found
 
 
-class ClinicScenario(Environment):
-    """A practice and a family, and what the one who looks after it would ask for."""
+def _openings(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    yield {}
+    if beside(env.story, "calendar") or rng.random() < 0.3:
+        yield {"from_date": BOUND}
+    elif rng.random() < 0.5:
+        yield {"from_date": day_after(env.now, rng.randint(3, 7))}
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a practice and a family."""
-        return make_practice(cls.seeds(), rng, shared)
 
-    @proposals("find_clinic_doctors")
-    def _propose_doctors(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for specialty in self.story["specialties"]:
-            yield {"specialty": specialty}
+def _visits(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second, third = env.story["patients"]
+    for patient, reason in zip((first, rng.choice((second, third))), env.story["reasons"], strict=True):
+        yield {"patient": patient, "reason": reason}
 
-    @proposals("list_open_appointments")
-    def _propose_openings(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-        if beside(self.story, "calendar") or rng.random() < 0.3:
-            yield {"from_date": BOUND}
-        elif rng.random() < 0.5:
-            yield {"from_date": day_after(self.now, rng.randint(3, 7))}
 
-    @proposals("list_patient_appointments")
-    def _propose_appointments(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for patient in rng.sample(self.story["patients"], 2):
-            yield {"patient": patient}
-        yield {"patient": BOUND}
+def _referrals(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    known = env.seeds()["complaints"]
+    wanted = [kind for kind in env.story["specialties"] if kind in known]
+    specialty = wanted[0] if wanted else rng.choice(sorted(known))
+    other = rng.choice([kind for kind in sorted(known) if kind != specialty])
+    first, second, _ = env.story["patients"]
+    yield {"patient": first, "specialty": specialty, "complaint": rng.choice(known[specialty])}
+    yield {"patient": second, "specialty": other, "complaint": rng.choice(known[other])}
 
-    @proposals("get_appointment_details")
-    def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("book_clinic_appointment")
-    def _propose_booking(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second, third = self.story["patients"]
-        for patient, reason in zip((first, rng.choice((second, third))), self.story["reasons"], strict=True):
-            yield {"patient": patient, "reason": reason}
-
-    @proposals("move_clinic_appointment")
-    def _propose_move(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("cancel_clinic_appointment")
-    def _propose_cancel(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"reason": rng.choice(("illness", "work", "travel", "recovered"))}
-
-    @proposals("request_referral")
-    def _propose_referral(self, rng: Random) -> Iterator[dict[str, Any]]:
-        known = self.seeds()["complaints"]
-        wanted = [kind for kind in self.story["specialties"] if kind in known]
-        specialty = wanted[0] if wanted else rng.choice(sorted(known))
-        other = rng.choice([kind for kind in sorted(known) if kind != specialty])
-        first, second, _ = self.story["patients"]
-        yield {"patient": first, "specialty": specialty, "complaint": rng.choice(known[specialty])}
-        yield {"patient": second, "specialty": other, "complaint": rng.choice(known[other])}
-
-    @proposals("list_prescriptions")
-    def _propose_prescriptions(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for patient in rng.sample(self.story["patients"], 2):
-            yield {"patient": patient}
-
-    @proposals("renew_prescription")
-    def _propose_renewal(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("find_pharmacies")
-    def _propose_pharmacies(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for district in self.story["districts"]:
-            yield {"district": district}
-
-    @proposals("send_renewal_to_pharmacy")
-    def _propose_send(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
+PROPOSALS: dict[str, Proposer] = {
+    "find_clinic_doctors": lambda env, _rng: [{"specialty": kind} for kind in env.story["specialties"]],
+    "list_open_appointments": _openings,
+    "list_patient_appointments": lambda env, rng: [
+        {"patient": patient} for patient in (*rng.sample(env.story["patients"], 2), BOUND)
+    ],
+    "get_appointment_details": lambda _env, _rng: [{}],
+    "book_clinic_appointment": _visits,
+    "move_clinic_appointment": lambda _env, _rng: [{}],
+    "cancel_clinic_appointment": lambda _env, rng: [
+        {"reason": rng.choice(("illness", "work", "travel", "recovered"))}
+    ],
+    "request_referral": _referrals,
+    "list_prescriptions": lambda env, rng: [
+        {"patient": patient} for patient in rng.sample(env.story["patients"], 2)
+    ],
+    "renew_prescription": lambda _env, _rng: [{}],
+    "find_pharmacies": lambda env, _rng: [{"district": district} for district in env.story["districts"]],
+    "send_renewal_to_pharmacy": lambda _env, _rng: [{}],
+}

@@ -7,7 +7,7 @@ from random import Random
 from typing import Annotated, Literal, cast
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, day_after
 from planarena.environments.domains.types import (
     Address,
     Count,
@@ -24,7 +24,7 @@ from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, day_after, make_practice
+from .world import PROPOSALS, Kind, make_practice
 
 __all__ = ["Clinic"]
 
@@ -48,18 +48,7 @@ Preparation = Annotated[str, Semantic("preparation", surface="name")]
 ConsultingRoom = Annotated[str, Semantic("consulting_room", surface="name")]
 District = Annotated[str, Semantic("district", surface="name")]
 Metres = Annotated[int, Semantic("metres", surface="number", minimum=0)]
-Specialty = Annotated[
-    Literal[
-        "general_practice",
-        "pediatrics",
-        "dentistry",
-        "eye_care",
-        "dermatology",
-        "cardiology",
-        "physiotherapy",
-    ],
-    Semantic("medical_specialty", surface="word"),
-]
+Specialty = Annotated[Kind, Semantic("medical_specialty", surface="word")]
 ReferralSpecialty = Annotated[
     Literal["dermatology", "cardiology", "physiotherapy"], Semantic("referral_specialty", surface="word")
 ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from random import Random
-from typing import Any
+from typing import Any, Literal, get_args
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
     cast_people,
+    day_after,
     keep,
     load_people,
     mail_of,
@@ -19,18 +20,14 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["PROPOSALS", "day_after", "make_practice"]
+__all__ = ["PROPOSALS", "Kind", "make_practice"]
 
-SPECIALTIES = (
+Kind = Literal[
     "general_practice", "pediatrics", "dentistry", "eye_care", "dermatology", "cardiology", "physiotherapy",
-)  # fmt: skip
+]  # fmt: skip
+SPECIALTIES: tuple[str, ...] = get_args(Kind)
 Table = dict[str, Record]
 _new_id = Environment.new_id
-
-
-def day_after(start: str, days: int) -> str:
-    """Return the date some days after a date or moment."""
-    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
 
 
 def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
@@ -64,6 +61,7 @@ def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
         "cancellations": {},
     }
     writing = [row["name"] for row in doctors.values() if row["specialty"] in situation["specialties"]]
+    addresses = {one: mail_of(one, texts["mail_domain"], shared) for one in writing}
     return Seed(
         tables,
         situation["title"].format(**details),
@@ -74,11 +72,7 @@ def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
             "specialties": wanted[:3],
             "districts": districts[:2],
             "reasons": rng.sample(texts["reasons"], 2),
-            **meet(
-                shared,
-                addresses={one: mail_of(one, texts["mail_domain"], shared) for one in writing},
-                clients=writing,
-            ),
+            **meet(shared, (), addresses, writing),
         },
     )
 
@@ -88,6 +82,7 @@ def _doctors(rng: Random, staff: list[str], now: str) -> tuple[Table, Table]:
     ratings = rng.sample(range(31, 50), len(staff))
     doctors: Table = {}
     slots: Table = {}
+    first: dict[str, str] = {}
     ahead = (day_after(now, days) for days in range(1, 19))
     days = [day for day in ahead if date.fromisoformat(day).weekday() < 5]
     for place, name in enumerate(staff):
@@ -104,44 +99,34 @@ def _doctors(rng: Random, staff: list[str], now: str) -> tuple[Table, Table]:
             start = f"{day}T{rng.randint(8, 17):02d}:{rng.choice(('00', '20', '40'))}"
             slot_id = _new_id("slt", doctor_id, start)
             slots[slot_id] = {"slot_id": slot_id, "doctor_id": doctor_id, "start": start, "taken": False}
+            first.setdefault(doctor_id, start)
     # Of two doctors the busier one is the better: who is free first and who is best rated are two people.
     for specialty in SPECIALTIES:
         pair = [doctor_id for doctor_id, row in doctors.items() if row["specialty"] == specialty]
-        pair.sort(key=lambda doctor_id: _first_start(doctor_id, slots))
+        pair.sort(key=lambda doctor_id: (first[doctor_id], doctor_id))
         for doctor_id, rating in zip(pair, sorted(doctors[one]["rating"] for one in pair), strict=True):
             doctors[doctor_id]["rating"] = rating
     return doctors, slots
 
 
-def _first_start(doctor_id: str, slots: Table) -> tuple[str, str]:
-    starts = (row["start"] for row in slots.values() if row["doctor_id"] == doctor_id)
-    return min(starts), doctor_id
-
-
 def _appointments(
-    rng: Random,
-    texts: dict[str, Any],
-    patients: list[str],
-    doctors: Table,
-    slots: Table,
+    rng: Random, texts: dict[str, Any], patients: list[str], doctors: Table, slots: Table
 ) -> Table:
     """Two appointments for each of the first two patients and one for the third, at times that are then taken."""
     found: Table = {}
     treating = rng.sample(sorted(doctors), 5)
     for patient, doctor_id in zip((*patients[:2], *patients), treating, strict=True):
-        own = sorted(
-            (row for row in slots.values() if row["doctor_id"] == doctor_id), key=lambda row: row["start"]
-        )
-        slot = rng.choice(own[1:])
-        slots[slot["slot_id"]] = {**slot, "taken": True}
-        appointment_id = _new_id("apt", slot["slot_id"], patient)
+        own = sorted((row["start"], key) for key, row in slots.items() if row["doctor_id"] == doctor_id)
+        start, slot_id = rng.choice(own[1:])
+        slots[slot_id] = {**slots[slot_id], "taken": True}
+        appointment_id = _new_id("apt", slot_id, patient)
         found[appointment_id] = {
             "appointment_id": appointment_id,
-            "slot_id": slot["slot_id"],
+            "slot_id": slot_id,
             "doctor_id": doctor_id,
             "patient": patient,
             "reason": rng.choice(texts["reasons"]),
-            "start": slot["start"],
+            "start": start,
         }
     return found
 
@@ -151,11 +136,7 @@ def _prescriptions(
 ) -> Table:
     """Two or three prescriptions a patient by one doctor; some cannot be renewed without seeing the doctor."""
     found: Table = {}
-    writing = [
-        doctor_id
-        for doctor_id, row in doctors.items()
-        if row["specialty"] in ("general_practice", "pediatrics")
-    ]
+    writing = [key for key, row in doctors.items() if row["specialty"] in SPECIALTIES[:2]]
     for patient, doctor_id in zip(patients, rng.sample(writing, 3), strict=True):
         for medicine in rng.sample(texts["medicines"], rng.randint(2, 3)):
             prescription_id = _new_id("rx", patient, medicine)

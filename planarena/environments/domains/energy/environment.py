@@ -6,13 +6,13 @@ from random import Random
 from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, day_after
 from planarena.environments.domains.types import Count, Credit, Date, Money, Payable, Percent, Time, Workday
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, day_after, first_of_next_month, later, make_customer
+from .world import PROPOSALS, first_of_next_month, later, make_customer
 
 __all__ = ["Energy"]
 

@@ -8,20 +8,15 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import Shared, cast_people, keep, load_people, meet
+from planarena.environments.domains.shared import Shared, cast_people, day_after, keep, load_people, meet
 from planarena.environments.state import Record
 
-__all__ = ["PROPOSALS", "day_after", "first_of_next_month", "later", "make_customer"]
+__all__ = ["PROPOSALS", "first_of_next_month", "later", "make_customer"]
 
 # Kind -> least and most kilowatt hours of a month, least and most cents each.
 KINDS = {"electricity": (140, 420, 24, 39), "gas": (250, 1500, 8, 14), "heat": (220, 1300, 9, 16)}
 Table = dict[str, Record]
 _new_id = Environment.new_id
-
-
-def day_after(start: str, days: int) -> str:
-    """Return the date some days after a date or moment."""
-    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
 
 
 def first_of_next_month(now: str) -> str:

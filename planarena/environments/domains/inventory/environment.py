@@ -42,40 +42,14 @@ Carrier = Annotated[Literal["standard", "express", "freight"], Semantic("carrier
 Destination = Annotated[str, Semantic("destination", surface="name")]
 
 record = Fields(
-    item_id=ItemId,
-    stock_id=StockId,
-    offer_id=OfferId,
-    order_id=PurchaseOrderId,
-    delivery_id=DeliveryId,
-    shipment_id=ShipmentId,
-    item=ItemName,
-    warehouse=Warehouse,
-    deliver_to=Warehouse,
-    from_warehouse=Warehouse,
-    to_warehouse=Warehouse,
-    supplier=Supplier,
-    contact=Person,
-    customer=Person,
-    number=Number,
-    tracking=Number,
-    quantity=Units,
-    minimum=Units,
-    missing=Units,
-    on_hand=InStock,
-    left=InStock,
-    reorder_point=InStock,
-    unit_price=Money,
-    total=Payable,
-    cost=Payable,
-    delivery_days=Days,
-    due=Date,
-    arrives=Date,
-    expected=Workday,
-    status=ShippingStatus,
-    carrier=Carrier,
-    destination=Destination,
-    count=Count,
-)
+    item_id=ItemId, stock_id=StockId, offer_id=OfferId, order_id=PurchaseOrderId, delivery_id=DeliveryId,
+    shipment_id=ShipmentId, item=ItemName, warehouse=Warehouse, deliver_to=Warehouse,
+    from_warehouse=Warehouse, to_warehouse=Warehouse, supplier=Supplier, contact=Person, customer=Person,
+    number=Number, tracking=Number, quantity=Units, minimum=Units, missing=Units, on_hand=InStock,
+    left=InStock, reorder_point=InStock, unit_price=Money, total=Payable, cost=Payable, delivery_days=Days,
+    due=Date, arrives=Date, expected=Workday, status=ShippingStatus, carrier=Carrier,
+    destination=Destination, count=Count,
+)  # fmt: skip
 LEVEL = record("stock_id warehouse on_hand")
 OFFER = record("offer_id supplier contact unit_price minimum delivery_days")
 

@@ -65,7 +65,9 @@ def make_company(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "status": "open",
         }
     details = {"user": user, "first": warehouses[0], "second": warehouses[1], "customer": customers[0]}
-    details["item"] = items[_shortest(items, stock, warehouses[0])]["item"]
+    here = {row["item_id"]: row["on_hand"] for row in stock.values() if row["warehouse"] == warehouses[0]}
+    lacking = max(here, key=lambda one: (2 * items[one]["reorder_point"] - here[one], one))
+    details["item"] = items[lacking]["item"]
     title, description = rng.choice(texts["openings"])
     tables: dict[str, Table] = {
         "warehouses": {name: {"warehouse": name} for name in warehouses},
@@ -119,17 +121,6 @@ def _stock(rng: Random, items: Table, warehouses: list[str]) -> Table:
             row = {"stock_id": stock_id, "item_id": item_id, "warehouse": name}
             stock[stock_id] = {**row, "on_hand": rng.randint(low, high)}
     return stock
-
-
-def _shortest(items: Table, stock: Table, warehouse: str) -> str:
-    """Return the item of which the warehouse lacks most."""
-    return max(
-        items,
-        key=lambda item_id: (
-            2 * items[item_id]["reorder_point"] - stock[_new_id("stk", item_id, warehouse)]["on_hand"],
-            item_id,
-        ),
-    )
 
 
 def _offers(rng: Random, items: Table, suppliers: list[str]) -> Table:

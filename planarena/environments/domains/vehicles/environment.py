@@ -7,7 +7,7 @@ from random import Random
 from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, day_after
 from planarena.environments.domains.types import (
     Address,
     City,
@@ -23,7 +23,7 @@ from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, day_after, make_fleet
+from .world import PROPOSALS, make_fleet
 
 __all__ = ["Vehicles"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from random import Random
 from typing import Any
 
@@ -12,6 +12,7 @@ from planarena.environments.domains.shared import (
     Shared,
     beside,
     cast_people,
+    day_after,
     keep,
     load_people,
     mail_of,
@@ -19,17 +20,12 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["PROPOSALS", "day_after", "make_fleet"]
+__all__ = ["PROPOSALS", "make_fleet"]
 
 # What a percent of a battery or tank holds and how far it goes, least and most.
 POWERS = {"electric": (0.5, 0.8, 3, 4), "petrol": (0.4, 0.5, 6, 7), "diesel": (0.5, 0.7, 7, 9)}
 Table = dict[str, Record]
 _new_id = Environment.new_id
-
-
-def day_after(start: str, days: int) -> str:
-    """Return the date some days after a date or moment."""
-    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
 
 
 def _working(day: str) -> str:

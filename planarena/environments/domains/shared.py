@@ -13,13 +13,14 @@ are optional to whoever reads them:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 from planarena.data import load_yaml
 from planarena.environments.contract import Seed
 
-__all__ = ["Shared", "beside", "cast_people", "hand_on", "keep", "load_people", "mail_of", "meet"]
+__all__ = ["Shared", "beside", "cast_people", "day_after", "hand_on", "keep", "load_people", "mail_of", "meet"]
 
 Shared = Mapping[str, Any]
 
@@ -51,6 +52,11 @@ def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) 
     first = [shared["user_name"]] if "user_name" in shared else drawn[:1]
     names = list(dict.fromkeys([*first, *known, *drawn]))
     return names[: len(drawn)]
+
+
+def day_after(start: str, days: int) -> str:
+    """Return the date some days after a date or moment."""
+    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
 
 
 def keep(shared: Shared | None, name: str, own: str) -> str:

@@ -3,45 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import cast
+from random import Random
+from typing import Annotated, Literal, cast
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Date
-from planarena.environments.state import Record
-
-from .types import (
-    Appointment,
-    AppointmentId,
-    AppointmentLine,
-    Appointments,
-    Booked,
-    Cancelled,
-    CancelReason,
-    Complaint,
-    District,
-    DoctorId,
-    DoctorLine,
-    Doctors,
-    Moved,
-    Openings,
-    Patient,
-    Pharmacies,
-    PharmacyId,
-    PharmacyLine,
-    PrescriptionId,
-    PrescriptionLine,
-    Prescriptions,
-    Referral,
-    ReferralSpecialty,
-    RenewalId,
-    Renewed,
-    SentToPharmacy,
-    SlotId,
-    SlotLine,
-    Specialty,
-    VisitReason,
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared, day_after
+from planarena.environments.domains.types import (
+    Address,
+    Count,
+    Date,
+    Datetime,
+    FreeTime,
+    Money,
+    Payable,
+    Person,
+    Rating,
+    Time,
 )
-from .world import ClinicScenario, day_after
+from planarena.environments.shapes import Fields, Result
+from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
+
+from .world import PROPOSALS, Kind, make_practice
 
 __all__ = ["Clinic"]
 
@@ -49,35 +32,74 @@ NEEDS_REFERRAL = ("dermatology", "cardiology", "physiotherapy")
 LATE_FEE = 25.0
 SUPPLY_DAYS = 60
 
+DoctorId = Annotated[str, Semantic("clinic_doctor_id", hidden=True)]
+SlotId = Annotated[str, Semantic("clinic_slot_id", hidden=True)]
+AppointmentId = Annotated[str, Semantic("clinic_appointment_id", hidden=True)]
+PrescriptionId = Annotated[str, Semantic("prescription_id", hidden=True)]
+RenewalId = Annotated[str, Semantic("prescription_renewal_id", hidden=True)]
+PharmacyId = Annotated[str, Semantic("pharmacy_id", hidden=True)]
+# Patients are people too, but a doctor is never booked for as a patient.
+Patient = Annotated[str, Semantic("patient", surface="name")]
+VisitReason = Annotated[str, Semantic("visit_reason", surface="name")]
+Complaint = Annotated[str, Semantic("complaint", surface="name")]
+Medicine = Annotated[str, Semantic("medicine", surface="name")]
+Pharmacy = Annotated[str, Semantic("pharmacy", surface="name")]
+Preparation = Annotated[str, Semantic("preparation", surface="name")]
+ConsultingRoom = Annotated[str, Semantic("consulting_room", surface="name")]
+District = Annotated[str, Semantic("district", surface="name")]
+Metres = Annotated[int, Semantic("metres", surface="number", minimum=0)]
+Specialty = Annotated[Kind, Semantic("medical_specialty", surface="word")]
+ReferralSpecialty = Annotated[
+    Literal["dermatology", "cardiology", "physiotherapy"], Semantic("referral_specialty", surface="word")
+]
+CancelReason = Annotated[
+    Literal["illness", "work", "travel", "recovered"], Semantic("cancellation_reason", surface="word")
+]
 
-class Clinic(ClinicScenario):
+record = Fields(
+    doctor_id=DoctorId, slot_id=SlotId, appointment_id=AppointmentId, prescription_id=PrescriptionId,
+    renewal_id=RenewalId, pharmacy_id=PharmacyId, doctor=Person, name=Person, patient=Patient,
+    specialty=Specialty, rating=Rating, reason=VisitReason, preparation=Preparation, room=ConsultingRoom,
+    start=FreeTime, date=Date, next_free=Datetime, before=Datetime, medicine=Medicine, pharmacy=Pharmacy,
+    address=Address, metres=Metres, closes=Time, runs_out=Date, lasts_until=Date, valid_until=Date,
+    ready_at=Datetime, ready_on=Date, refills_left=Count, fee=Money, price=Payable, count=Count,
+)  # fmt: skip
+DOCTOR = record("doctor_id name rating next_free")
+PHARMACY = record("pharmacy_id name address metres closes", name=Pharmacy)
+
+
+class Clinic(Environment):
     """The patients' portal of a group practice, used by somebody who looks after a family."""
 
     domain = "clinic"
     summary = "A group practice with doctors, appointments, referrals, prescriptions and pharmacies nearby."
+    proposals = PROPOSALS
 
-    @tool("read")
-    def find_clinic_doctors(self, specialty: Specialty) -> Doctors:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a practice and a family."""
+        return make_practice(cls.seeds(), rng, shared)
+
+    @tool("read", gives=record("count doctors best_rated", doctors=[DOCTOR], best_rated=DOCTOR))
+    def find_clinic_doctors(self, specialty: Specialty) -> Result:
         """List the doctors of a specialty who have open appointments, the earliest opening first.
 
         Args:
             specialty: The specialty.
         """
-        lines = []
-        for doctor in self.state.scan("doctors"):
-            if doctor["specialty"] != specialty:
-                continue
-            free = self._open_slots(doctor["doctor_id"])
-            if free:
-                lines.append(_doctor_line(doctor, free[0]["start"]))
+        lines = [
+            {**doctor, "next_free": free[0]["start"]}
+            for doctor in self.rows("doctors", specialty=specialty)
+            if (free := self._open_slots(doctor["doctor_id"]))
+        ]
         if not lines:
             raise ToolError("nothing_free", "No doctor of this specialty has an open appointment.")
         lines.sort(key=lambda line: (line["next_free"], line["doctor_id"]))
         best = min(lines, key=lambda line: (-line["rating"], line["doctor_id"]))
         return {"count": len(lines), "doctors": lines, "best_rated": best}
 
-    @tool("read")
-    def list_open_appointments(self, doctor_id: DoctorId, from_date: Date | None = None) -> Openings:
+    @tool("read", gives=record("doctor count slots", slots=[record("slot_id start", start=Datetime)]))
+    def list_open_appointments(self, doctor_id: DoctorId, from_date: Date | None = None) -> Result:
         """List up to eight times at which a doctor can see a patient, the earliest first.
 
         Args:
@@ -88,32 +110,32 @@ class Clinic(ClinicScenario):
         found = [slot for slot in self._open_slots(doctor_id) if slot["start"] >= (from_date or "")]
         if not found:
             raise ToolError("nothing_free", f"{doctor['name']} has no open appointment from then on.")
-        slots: list[SlotLine] = [{"slot_id": slot["slot_id"], "start": slot["start"]} for slot in found[:8]]
-        return {"doctor": doctor["name"], "count": len(found), "slots": slots}
+        return {"doctor": doctor["name"], "count": len(found), "slots": found[:8]}
 
-    @tool("read")
-    def list_patient_appointments(self, patient: Patient) -> Appointments:
+    @tool(
+        "read",
+        gives=record(
+            "count appointments",
+            appointments=[record("appointment_id doctor_id doctor start", start=Datetime)],
+        ),
+    )
+    def list_patient_appointments(self, patient: Patient) -> Result:
         """List the coming appointments of a patient, the next one first.
 
         Args:
             patient: Full name of the patient.
         """
         self._require_patient(patient)
-        found = [row for row in self.state.scan("appointments") if row["patient"] == patient]
+        found = self.rows("appointments", patient=patient)
         found.sort(key=lambda row: (row["start"], row["appointment_id"]))
-        lines: list[AppointmentLine] = [
-            {
-                "appointment_id": row["appointment_id"],
-                "doctor_id": row["doctor_id"],
-                "doctor": self._name_of(row["doctor_id"]),
-                "start": row["start"],
-            }
-            for row in found[:10]
-        ]
+        lines = [{**row, "doctor": self._name_of(row["doctor_id"])} for row in found[:10]]
         return {"count": len(found), "appointments": lines}
 
-    @tool("read")
-    def get_appointment_details(self, appointment_id: AppointmentId) -> Appointment:
+    @tool(
+        "read",
+        gives=record("appointment_id patient doctor_id doctor specialty date start room reason preparation"),
+    )
+    def get_appointment_details(self, appointment_id: AppointmentId) -> Result:
         """Show an appointment in full: doctor, time, room, reason and how to prepare for it.
 
         Args:
@@ -121,21 +143,17 @@ class Clinic(ClinicScenario):
         """
         row = self.require("appointments", appointment_id, "appointment")
         doctor = self.require("doctors", row["doctor_id"], "doctor")
+        preparation = self.seeds()["preparations"][doctor["specialty"]]
         return {
-            "appointment_id": appointment_id,
-            "patient": row["patient"],
-            "doctor_id": row["doctor_id"],
+            **doctor,
+            **row,
             "doctor": doctor["name"],
-            "specialty": doctor["specialty"],
             "date": row["start"][:10],
-            "start": row["start"],
-            "room": doctor["room"],
-            "reason": row["reason"],
-            "preparation": self.seeds()["preparations"][doctor["specialty"]],
+            "preparation": preparation,
         }
 
-    @tool("create")
-    def book_clinic_appointment(self, slot_id: SlotId, patient: Patient, reason: VisitReason) -> Booked:
+    @tool("create", gives=record("appointment_id patient doctor date start fee"))
+    def book_clinic_appointment(self, slot_id: SlotId, patient: Patient, reason: VisitReason) -> Result:
         """Book an open time for a patient; some specialties see only patients who have a referral.
 
         Args:
@@ -151,30 +169,20 @@ class Clinic(ClinicScenario):
             raise ToolError("referral_needed", f"{doctor['name']} sees patients with a referral only.")
         self._refuse_clash(patient, slot["start"], "")
         appointment_id = self.new_id("apt", slot_id, patient)
-        self.state.put(
-            "appointments",
-            appointment_id,
-            {
-                "appointment_id": appointment_id,
-                "slot_id": slot_id,
-                "doctor_id": slot["doctor_id"],
-                "patient": patient,
-                "reason": reason,
-                "start": slot["start"],
-            },
-        )
-        self.state.patch("slots", slot_id, taken=True)
-        return {
+        appointment = {
             "appointment_id": appointment_id,
+            "slot_id": slot_id,
+            "doctor_id": slot["doctor_id"],
             "patient": patient,
-            "doctor": doctor["name"],
-            "date": slot["start"][:10],
+            "reason": reason,
             "start": slot["start"],
-            "fee": doctor["fee"],
         }
+        self.state.put("appointments", appointment_id, appointment)
+        self.state.patch("slots", slot_id, taken=True)
+        return {**doctor, **appointment, "doctor": doctor["name"], "date": slot["start"][:10]}
 
-    @tool("update")
-    def move_clinic_appointment(self, appointment_id: AppointmentId, slot_id: SlotId) -> Moved:
+    @tool("update", gives=record("appointment_id patient doctor before date start"))
+    def move_clinic_appointment(self, appointment_id: AppointmentId, slot_id: SlotId) -> Result:
         """Move an appointment to another open time of the same doctor or of a doctor of the same specialty.
 
         Args:
@@ -183,33 +191,20 @@ class Clinic(ClinicScenario):
         """
         row = self.require("appointments", appointment_id, "appointment")
         slot = self._require_open(slot_id)
-        old, new = (
-            self.require("doctors", doctor_id, "doctor")
-            for doctor_id in (row["doctor_id"], slot["doctor_id"])
-        )
+        old, new = (self.require("doctors", one["doctor_id"], "doctor") for one in (row, slot))
         if old["specialty"] != new["specialty"]:
             raise ToolError("other_specialty", f"{new['name']} does not treat what {old['name']} does.")
         self._refuse_clash(row["patient"], slot["start"], appointment_id)
         self.state.patch("slots", row["slot_id"], taken=False)
         self.state.patch("slots", slot_id, taken=True)
-        self.state.patch(
-            "appointments",
-            appointment_id,
-            slot_id=slot_id,
-            doctor_id=slot["doctor_id"],
-            start=slot["start"],
+        doctor_id, start = slot["doctor_id"], slot["start"]
+        moved = self.state.patch(
+            "appointments", appointment_id, slot_id=slot_id, doctor_id=doctor_id, start=start
         )
-        return {
-            "appointment_id": appointment_id,
-            "patient": row["patient"],
-            "doctor": new["name"],
-            "before": row["start"],
-            "date": slot["start"][:10],
-            "start": slot["start"],
-        }
+        return {**moved, "doctor": new["name"], "before": row["start"], "date": start[:10]}
 
-    @tool("delete")
-    def cancel_clinic_appointment(self, appointment_id: AppointmentId, reason: CancelReason) -> Cancelled:
+    @tool("delete", gives=record("patient doctor start fee", start=Datetime))
+    def cancel_clinic_appointment(self, appointment_id: AppointmentId, reason: CancelReason) -> Result:
         """Cancel an appointment; within 24 hours of it that costs 25 euros, earlier nothing.
 
         Args:
@@ -222,17 +217,15 @@ class Clinic(ClinicScenario):
         self.state.patch("slots", row["slot_id"], taken=False)
         cancellation = {"patient": row["patient"], "start": row["start"], "reason": reason}
         self.state.put("cancellations", appointment_id, cancellation)
-        return {
-            "patient": row["patient"],
-            "doctor": self._name_of(row["doctor_id"]),
-            "start": row["start"],
-            "fee": LATE_FEE if late and reason != "illness" else 0.0,
-        }
+        fee = LATE_FEE if late and reason != "illness" else 0.0
+        return {**row, "doctor": self._name_of(row["doctor_id"]), "fee": fee}
 
-    @tool("create")
+    @tool(
+        "create", gives=record("patient specialty doctor_id doctor valid_until", specialty=ReferralSpecialty)
+    )
     def request_referral(
         self, patient: Patient, specialty: ReferralSpecialty, complaint: Complaint
-    ) -> Referral:
+    ) -> Result:
         """Ask the family doctor to refer a patient; the referral names the best rated specialist.
 
         Args:
@@ -244,91 +237,71 @@ class Clinic(ClinicScenario):
         key = f"{patient}.{specialty}"
         if self.state.get("referrals", key):
             raise ToolError("already_referred", f"{patient} already has a referral of this kind.")
-        specialists = [row for row in self.state.scan("doctors") if row["specialty"] == specialty]
+        specialists = self.rows("doctors", specialty=specialty)
         doctor = min(specialists, key=lambda row: (-row["rating"], row["doctor_id"]))
-        valid_until = day_after(self.now, 90)
-        self.state.put("referrals", key, {"complaint": complaint, "valid_until": valid_until})
-        return {
-            "patient": patient,
-            "specialty": specialty,
-            "doctor_id": doctor["doctor_id"],
-            "doctor": doctor["name"],
-            "valid_until": valid_until,
-        }
+        referral = {"complaint": complaint, "valid_until": day_after(self.now, 90)}
+        self.state.put("referrals", key, referral)
+        return {**doctor, **referral, "patient": patient, "doctor": doctor["name"]}
 
-    @tool("read")
-    def list_prescriptions(self, patient: Patient) -> Prescriptions:
+    @tool(
+        "read",
+        gives=record(
+            "doctor_id doctor count prescriptions",
+            prescriptions=[record("prescription_id medicine runs_out refills_left")],
+        ),
+    )
+    def list_prescriptions(self, patient: Patient) -> Result:
         """List the prescriptions of a patient, the soonest to run out first, and the doctor who wrote them.
 
         Args:
             patient: Full name of the patient.
         """
         self._require_patient(patient)
-        found = [row for row in self.state.scan("prescriptions") if row["patient"] == patient]
-        found.sort(key=lambda row: (row["runs_out"], row["prescription_id"]))
-        lines: list[PrescriptionLine] = [
-            {
-                "prescription_id": row["prescription_id"],
-                "medicine": row["medicine"],
-                "runs_out": row["runs_out"],
-                "refills_left": row["refills_left"],
-            }
-            for row in found
-        ]
+        found = self.rows("prescriptions", patient=patient)
         if not found:
             raise ToolError("nothing_found", f"{patient} has no prescription.")
+        found.sort(key=lambda row: (row["runs_out"], row["prescription_id"]))
         doctor_id = found[0]["doctor_id"]
-        return {
-            "doctor_id": doctor_id,
-            "doctor": self._name_of(doctor_id),
-            "count": len(found),
-            "prescriptions": lines,
-        }
+        doctor = self._name_of(doctor_id)
+        return {"doctor_id": doctor_id, "doctor": doctor, "count": len(found), "prescriptions": found}
 
-    @tool("create")
-    def renew_prescription(self, prescription_id: PrescriptionId) -> Renewed:
+    @tool("create", gives=record("renewal_id medicine patient lasts_until refills_left"))
+    def renew_prescription(self, prescription_id: PrescriptionId) -> Result:
         """Renew a prescription for another 60 days; a pharmacy can then be sent the renewal.
 
         Args:
             prescription_id: The prescription; it must have refills left and not have been renewed today.
         """
         row = self.require("prescriptions", prescription_id, "prescription")
-        renewal_id = self.new_id("rnw", prescription_id, self.now[:10])
+        renewal_id = self.new_id("rnw", prescription_id, self.today)
         if self.state.get("renewals", renewal_id):
             raise ToolError("already_renewed", f"{row['medicine']} has been renewed today.")
         if row["refills_left"] == 0:
             raise ToolError("no_refills_left", f"{row['medicine']} must be prescribed anew by a doctor.")
         lasts_until = day_after(row["runs_out"], SUPPLY_DAYS)
-        refills = row["refills_left"] - 1
-        self.state.patch("prescriptions", prescription_id, runs_out=lasts_until, refills_left=refills)
+        left = self.state.patch(
+            "prescriptions", prescription_id, runs_out=lasts_until, refills_left=row["refills_left"] - 1
+        )
         renewal = {"medicine": row["medicine"], "patient": row["patient"], "price": row["price"]}
         self.state.put("renewals", renewal_id, {**renewal, "pharmacy_id": ""})
-        return {
-            "renewal_id": renewal_id,
-            "medicine": row["medicine"],
-            "patient": row["patient"],
-            "lasts_until": lasts_until,
-            "refills_left": refills,
-        }
+        return {**left, "renewal_id": renewal_id, "lasts_until": lasts_until}
 
-    @tool("read")
-    def find_pharmacies(self, district: District) -> Pharmacies:
+    @tool("read", gives=record("count pharmacies open_longest", pharmacies=[PHARMACY], open_longest=PHARMACY))
+    def find_pharmacies(self, district: District) -> Result:
         """List the pharmacies of a district, the nearest to its centre first.
 
         Args:
             district: The part of the city.
         """
-        found = [row for row in self.state.scan("pharmacies") if row["district"] == district]
+        found = self.rows("pharmacies", district=district)
         if not found:
             raise ToolError("nothing_found", f"There is no pharmacy in {district}.")
         found.sort(key=lambda row: (row["metres"], row["pharmacy_id"]))
-        keys = PharmacyLine.__annotations__
-        lines = [cast(PharmacyLine, {key: row[key] for key in keys}) for row in found]
-        longest = max(lines, key=lambda line: (line["closes"], line["pharmacy_id"]))
-        return {"count": len(lines), "pharmacies": lines, "open_longest": longest}
+        longest = max(found, key=lambda row: (row["closes"], row["pharmacy_id"]))
+        return {"count": len(found), "pharmacies": found, "open_longest": longest}
 
-    @tool("update")
-    def send_renewal_to_pharmacy(self, renewal_id: RenewalId, pharmacy_id: PharmacyId) -> SentToPharmacy:
+    @tool("update", gives=record("medicine patient pharmacy ready_at ready_on price"))
+    def send_renewal_to_pharmacy(self, renewal_id: RenewalId, pharmacy_id: PharmacyId) -> Result:
         """Send a renewal to a pharmacy, which prepares the medicine; a renewal is sent once.
 
         Args:
@@ -342,20 +315,15 @@ class Clinic(ClinicScenario):
         self.state.patch("renewals", renewal_id, pharmacy_id=pharmacy_id)
         ready = datetime.fromisoformat(self.now) + timedelta(hours=pharmacy["hours"])
         return {
-            "medicine": renewal["medicine"],
-            "patient": renewal["patient"],
+            **renewal,
             "pharmacy": pharmacy["name"],
             "ready_at": ready.isoformat(timespec="minutes"),
             "ready_on": ready.date().isoformat(),
-            "price": renewal["price"],
         }
 
     def _open_slots(self, doctor_id: str) -> list[Record]:
-        found = [
-            slot
-            for slot in self.state.scan("slots")
-            if slot["doctor_id"] == doctor_id and not slot["taken"] and slot["start"] > self.now
-        ]
+        slots = self.rows("slots", doctor_id=doctor_id, taken=False)
+        found = [slot for slot in slots if slot["start"] > self.now]
         return sorted(found, key=lambda slot: (slot["start"], slot["slot_id"]))
 
     def _require_open(self, slot_id: str) -> Record:
@@ -369,22 +337,9 @@ class Clinic(ClinicScenario):
             raise ToolError("patient_not_found", f"{patient} is no patient of the practice.")
 
     def _refuse_clash(self, patient: str, start: str, appointment_id: str) -> None:
-        for row in self.state.scan("appointments"):
-            if (
-                row["patient"] == patient
-                and row["start"] == start
-                and row["appointment_id"] != appointment_id
-            ):
-                raise ToolError("patient_busy", f"{patient} has another appointment at that time.")
+        others = self.rows("appointments", patient=patient, start=start)
+        if any(row["appointment_id"] != appointment_id for row in others):
+            raise ToolError("patient_busy", f"{patient} has another appointment at that time.")
 
     def _name_of(self, doctor_id: str) -> str:
         return cast(str, self.require("doctors", doctor_id, "doctor")["name"])
-
-
-def _doctor_line(doctor: Record, next_free: str) -> DoctorLine:
-    return {
-        "doctor_id": doctor["doctor_id"],
-        "name": doctor["name"],
-        "rating": doctor["rating"],
-        "next_free": next_free,
-    }

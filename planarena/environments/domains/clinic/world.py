@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from random import Random
-from typing import Any
+from typing import Any, Literal, get_args
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
     cast_people,
+    day_after,
     keep,
     load_people,
     mail_of,
@@ -19,17 +20,14 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["ClinicScenario", "day_after"]
+__all__ = ["PROPOSALS", "Kind", "make_practice"]
 
-SPECIALTIES = (
+Kind = Literal[
     "general_practice", "pediatrics", "dentistry", "eye_care", "dermatology", "cardiology", "physiotherapy",
-)  # fmt: skip
+]  # fmt: skip
+SPECIALTIES: tuple[str, ...] = get_args(Kind)
+Table = dict[str, Record]
 _new_id = Environment.new_id
-
-
-def day_after(start: str, days: int) -> str:
-    """Return the date some days after a date or moment."""
-    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
 
 
 def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
@@ -50,11 +48,8 @@ def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     districts = rng.sample(texts["districts"], 3)
     situation = rng.choice(texts["situations"])
     details = {"user": user, "first": patients[0], "second": patients[1], "district": districts[0]}
-    wanted = [
-        *situation["specialties"],
-        *(kind for kind in SPECIALTIES if kind not in situation["specialties"]),
-    ]
-    tables: dict[str, dict[str, Record]] = {
+    wanted = list(dict.fromkeys([*situation["specialties"], *SPECIALTIES]))
+    tables: dict[str, Table] = {
         "patients": {patient: {"patient": patient} for patient in (user, *patients)},
         "doctors": doctors,
         "slots": slots,
@@ -66,6 +61,7 @@ def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
         "cancellations": {},
     }
     writing = [row["name"] for row in doctors.values() if row["specialty"] in situation["specialties"]]
+    addresses = {one: mail_of(one, texts["mail_domain"], shared) for one in writing}
     return Seed(
         tables,
         situation["title"].format(**details),
@@ -76,25 +72,19 @@ def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
             "specialties": wanted[:3],
             "districts": districts[:2],
             "reasons": rng.sample(texts["reasons"], 2),
-            **meet(
-                shared,
-                addresses={one: mail_of(one, texts["mail_domain"], shared) for one in writing},
-                clients=writing,
-            ),
+            **meet(shared, (), addresses, writing),
         },
     )
 
 
-def _doctors(rng: Random, staff: list[str], now: str) -> tuple[dict[str, Record], dict[str, Record]]:
+def _doctors(rng: Random, staff: list[str], now: str) -> tuple[Table, Table]:
     """Two doctors a specialty, each with four or five open times on different working days."""
     ratings = rng.sample(range(31, 50), len(staff))
-    doctors: dict[str, Record] = {}
-    slots: dict[str, Record] = {}
-    days = [
-        day
-        for day in (day_after(now, ahead) for ahead in range(1, 19))
-        if date.fromisoformat(day).weekday() < 5
-    ]
+    doctors: Table = {}
+    slots: Table = {}
+    first: dict[str, str] = {}
+    ahead = (day_after(now, days) for days in range(1, 19))
+    days = [day for day in ahead if date.fromisoformat(day).weekday() < 5]
     for place, name in enumerate(staff):
         doctor_id = _new_id("doc", name)
         doctors[doctor_id] = {
@@ -109,58 +99,44 @@ def _doctors(rng: Random, staff: list[str], now: str) -> tuple[dict[str, Record]
             start = f"{day}T{rng.randint(8, 17):02d}:{rng.choice(('00', '20', '40'))}"
             slot_id = _new_id("slt", doctor_id, start)
             slots[slot_id] = {"slot_id": slot_id, "doctor_id": doctor_id, "start": start, "taken": False}
+            first.setdefault(doctor_id, start)
     # Of two doctors the busier one is the better: who is free first and who is best rated are two people.
     for specialty in SPECIALTIES:
         pair = [doctor_id for doctor_id, row in doctors.items() if row["specialty"] == specialty]
-        pair.sort(key=lambda doctor_id: _first_start(doctor_id, slots))
+        pair.sort(key=lambda doctor_id: (first[doctor_id], doctor_id))
         for doctor_id, rating in zip(pair, sorted(doctors[one]["rating"] for one in pair), strict=True):
             doctors[doctor_id]["rating"] = rating
     return doctors, slots
 
 
-def _first_start(doctor_id: str, slots: dict[str, Record]) -> tuple[str, str]:
-    starts = (row["start"] for row in slots.values() if row["doctor_id"] == doctor_id)
-    return min(starts), doctor_id
-
-
 def _appointments(
-    rng: Random,
-    texts: dict[str, Any],
-    patients: list[str],
-    doctors: dict[str, Record],
-    slots: dict[str, Record],
-) -> dict[str, Record]:
+    rng: Random, texts: dict[str, Any], patients: list[str], doctors: Table, slots: Table
+) -> Table:
     """Two appointments for each of the first two patients and one for the third, at times that are then taken."""
-    found: dict[str, Record] = {}
+    found: Table = {}
     treating = rng.sample(sorted(doctors), 5)
     for patient, doctor_id in zip((*patients[:2], *patients), treating, strict=True):
-        own = sorted(
-            (row for row in slots.values() if row["doctor_id"] == doctor_id), key=lambda row: row["start"]
-        )
-        slot = rng.choice(own[1:])
-        slots[slot["slot_id"]] = {**slot, "taken": True}
-        appointment_id = _new_id("apt", slot["slot_id"], patient)
+        own = sorted((row["start"], key) for key, row in slots.items() if row["doctor_id"] == doctor_id)
+        start, slot_id = rng.choice(own[1:])
+        slots[slot_id] = {**slots[slot_id], "taken": True}
+        appointment_id = _new_id("apt", slot_id, patient)
         found[appointment_id] = {
             "appointment_id": appointment_id,
-            "slot_id": slot["slot_id"],
+            "slot_id": slot_id,
             "doctor_id": doctor_id,
             "patient": patient,
             "reason": rng.choice(texts["reasons"]),
-            "start": slot["start"],
+            "start": start,
         }
     return found
 
 
 def _prescriptions(
-    rng: Random, texts: dict[str, Any], patients: list[str], doctors: dict[str, Record], now: str
-) -> dict[str, Record]:
+    rng: Random, texts: dict[str, Any], patients: list[str], doctors: Table, now: str
+) -> Table:
     """Two or three prescriptions a patient by one doctor; some cannot be renewed without seeing the doctor."""
-    found: dict[str, Record] = {}
-    writing = [
-        doctor_id
-        for doctor_id, row in doctors.items()
-        if row["specialty"] in ("general_practice", "pediatrics")
-    ]
+    found: Table = {}
+    writing = [key for key, row in doctors.items() if row["specialty"] in SPECIALTIES[:2]]
     for patient, doctor_id in zip(patients, rng.sample(writing, 3), strict=True):
         for medicine in rng.sample(texts["medicines"], rng.randint(2, 3)):
             prescription_id = _new_id("rx", patient, medicine)
@@ -176,10 +152,10 @@ def _prescriptions(
     return found
 
 
-def _pharmacies(rng: Random, texts: dict[str, Any], districts: list[str]) -> dict[str, Record]:
+def _pharmacies(rng: Random, texts: dict[str, Any], districts: list[str]) -> Table:
     """Three pharmacies a district, which close at different hours."""
     names, streets = iter(rng.sample(texts["pharmacies"], 9)), iter(rng.sample(texts["streets"], 9))
-    found: dict[str, Record] = {}
+    found: Table = {}
     for district in districts:
         hours = rng.sample(("17:30", "18:00", "18:30", "19:00", "20:00", "22:00"), 3)
         # The nearest closes first: it is never the one that is open longest.
@@ -198,75 +174,47 @@ def _pharmacies(rng: Random, texts: dict[str, Any], districts: list[str]) -> dic
     return found
 
 
-class ClinicScenario(Environment):
-    """A practice and a family, and what the one who looks after it would ask for."""
+def _openings(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    yield {}
+    if beside(env.story, "calendar") or rng.random() < 0.3:
+        yield {"from_date": BOUND}
+    elif rng.random() < 0.5:
+        yield {"from_date": day_after(env.now, rng.randint(3, 7))}
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a practice and a family."""
-        return make_practice(cls.seeds(), rng, shared)
 
-    @proposals("find_clinic_doctors")
-    def _propose_doctors(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for specialty in self.story["specialties"]:
-            yield {"specialty": specialty}
+def _visits(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second, third = env.story["patients"]
+    for patient, reason in zip((first, rng.choice((second, third))), env.story["reasons"], strict=True):
+        yield {"patient": patient, "reason": reason}
 
-    @proposals("list_open_appointments")
-    def _propose_openings(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-        if beside(self.story, "calendar") or rng.random() < 0.3:
-            yield {"from_date": BOUND}
-        elif rng.random() < 0.5:
-            yield {"from_date": day_after(self.now, rng.randint(3, 7))}
 
-    @proposals("list_patient_appointments")
-    def _propose_appointments(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for patient in rng.sample(self.story["patients"], 2):
-            yield {"patient": patient}
-        yield {"patient": BOUND}
+def _referrals(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    known = env.seeds()["complaints"]
+    wanted = [kind for kind in env.story["specialties"] if kind in known]
+    specialty = wanted[0] if wanted else rng.choice(sorted(known))
+    other = rng.choice([kind for kind in sorted(known) if kind != specialty])
+    first, second, _ = env.story["patients"]
+    yield {"patient": first, "specialty": specialty, "complaint": rng.choice(known[specialty])}
+    yield {"patient": second, "specialty": other, "complaint": rng.choice(known[other])}
 
-    @proposals("get_appointment_details")
-    def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("book_clinic_appointment")
-    def _propose_booking(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second, third = self.story["patients"]
-        for patient, reason in zip((first, rng.choice((second, third))), self.story["reasons"], strict=True):
-            yield {"patient": patient, "reason": reason}
-
-    @proposals("move_clinic_appointment")
-    def _propose_move(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("cancel_clinic_appointment")
-    def _propose_cancel(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"reason": rng.choice(("illness", "work", "travel", "recovered"))}
-
-    @proposals("request_referral")
-    def _propose_referral(self, rng: Random) -> Iterator[dict[str, Any]]:
-        known = self.seeds()["complaints"]
-        wanted = [kind for kind in self.story["specialties"] if kind in known]
-        specialty = wanted[0] if wanted else rng.choice(sorted(known))
-        other = rng.choice([kind for kind in sorted(known) if kind != specialty])
-        first, second, _ = self.story["patients"]
-        yield {"patient": first, "specialty": specialty, "complaint": rng.choice(known[specialty])}
-        yield {"patient": second, "specialty": other, "complaint": rng.choice(known[other])}
-
-    @proposals("list_prescriptions")
-    def _propose_prescriptions(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for patient in rng.sample(self.story["patients"], 2):
-            yield {"patient": patient}
-
-    @proposals("renew_prescription")
-    def _propose_renewal(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("find_pharmacies")
-    def _propose_pharmacies(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for district in self.story["districts"]:
-            yield {"district": district}
-
-    @proposals("send_renewal_to_pharmacy")
-    def _propose_send(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
+PROPOSALS: dict[str, Proposer] = {
+    "find_clinic_doctors": lambda env, _rng: [{"specialty": kind} for kind in env.story["specialties"]],
+    "list_open_appointments": _openings,
+    "list_patient_appointments": lambda env, rng: [
+        {"patient": patient} for patient in (*rng.sample(env.story["patients"], 2), BOUND)
+    ],
+    "get_appointment_details": lambda _env, _rng: [{}],
+    "book_clinic_appointment": _visits,
+    "move_clinic_appointment": lambda _env, _rng: [{}],
+    "cancel_clinic_appointment": lambda _env, rng: [
+        {"reason": rng.choice(("illness", "work", "travel", "recovered"))}
+    ],
+    "request_referral": _referrals,
+    "list_prescriptions": lambda env, rng: [
+        {"patient": patient} for patient in rng.sample(env.story["patients"], 2)
+    ],
+    "renew_prescription": lambda _env, _rng: [{}],
+    "find_pharmacies": lambda env, _rng: [{"district": district} for district in env.story["districts"]],
+    "send_renewal_to_pharmacy": lambda _env, _rng: [{}],
+}

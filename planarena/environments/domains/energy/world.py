@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, timedelta
 from random import Random
-from typing import Any, cast
+from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
-from planarena.environments.domains.shared import Shared, cast_people, keep, load_people, meet
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
+from planarena.environments.domains.shared import Shared, cast_people, day_after, keep, load_people, meet
 from planarena.environments.state import Record
 
-__all__ = ["EnergyScenario", "day_after", "first_of_next_month", "later"]
+__all__ = ["PROPOSALS", "first_of_next_month", "later", "make_customer"]
 
 # Kind -> least and most kilowatt hours of a month, least and most cents each.
 KINDS = {"electricity": (140, 420, 24, 39), "gas": (250, 1500, 8, 14), "heat": (220, 1300, 9, 16)}
+Table = dict[str, Record]
 _new_id = Environment.new_id
-
-
-def day_after(start: str, days: int) -> str:
-    """Return the date some days after a date or moment."""
-    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
 
 
 def first_of_next_month(now: str) -> str:
@@ -43,20 +39,20 @@ def make_customer(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     suppliers = rng.sample(texts["suppliers"], 5)
     tariffs = _tariffs(rng, texts, suppliers)
     meters, months, invoices = _meters(rng, sites, tariffs, now)
-    batteries: dict[str, Record] = {}
-    for site in sites[:2]:
-        battery_id = _new_id("bat", site)
-        batteries[battery_id] = {
+    batteries = {
+        (battery_id := _new_id("bat", site)): {
             "battery_id": battery_id,
             "site": site,
             "charge": rng.randrange(10, 75, 5),
             "capacity_kwh": rng.randrange(8, 22, 2),
             "maker": rng.choice(texts["makers"]),
         }
+        for site in sites[:2]
+    }
     kinds = {row["site"]: row["kind"] for row in meters.values() if row["kind"] != "electricity"}
     details = {"user": user, "first": sites[0], "second": sites[1], "kind": kinds[sites[0]]}
     situation = rng.choice(texts["situations"])
-    tables: dict[str, dict[str, Record]] = {
+    tables: dict[str, Table] = {
         "meters": meters,
         "months": months,
         "tariffs": tariffs,
@@ -79,17 +75,13 @@ def make_customer(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
         situation["title"].format(**details),
         situation["description"].format(**details),
         {"now": now, "user_name": user, "sites": sites},
-        {
-            "sites": sites,
-            "kinds": kinds,
-            **meet(shared),
-        },
+        {"sites": sites, "kinds": kinds, **meet(shared)},
     )
 
 
-def _tariffs(rng: Random, texts: dict[str, Any], suppliers: list[str]) -> dict[str, Record]:
+def _tariffs(rng: Random, texts: dict[str, Any], suppliers: list[str]) -> Table:
     """Five tariffs a kind: the greener a tariff, the dearer; the last two are old ones, no longer offered."""
-    tariffs: dict[str, Record] = {}
+    tariffs: Table = {}
     for kind, (_, _, low, high) in KINDS.items():
         names = rng.sample(texts["tariffs"], 5)
         cents = sorted(rng.sample(range(10 * low, 10 * high), 5))
@@ -109,13 +101,11 @@ def _tariffs(rng: Random, texts: dict[str, Any], suppliers: list[str]) -> dict[s
     return tariffs
 
 
-def _meters(
-    rng: Random, sites: list[str], tariffs: dict[str, Record], now: str
-) -> tuple[dict[str, Record], dict[str, Record], dict[str, Record]]:
+def _meters(rng: Random, sites: list[str], tariffs: Table, now: str) -> tuple[Table, Table, Table]:
     """Two meters a site on old tariffs, twelve months of each, and two invoices a meter."""
-    meters: dict[str, Record] = {}
-    months: dict[str, Record] = {}
-    invoices: dict[str, Record] = {}
+    meters: Table = {}
+    months: Table = {}
+    invoices: Table = {}
     begin = date.fromisoformat(now[:10]).replace(day=1)
     for site in sites:
         for kind in ("electricity", rng.choice(("gas", "heat"))):
@@ -160,12 +150,10 @@ def _meters(
     return meters, months, invoices
 
 
-def _forecasts(rng: Random, now: str) -> dict[str, Record]:
+def _forecasts(rng: Random, now: str) -> Table:
     """Sun at noon, cheap power at night, dear power in the evening, for six days."""
-    found: dict[str, Record] = {}
-    for ahead in range(1, 7):
-        day = day_after(now, ahead)
-        found[day] = {
+    return {
+        (day := day_after(now, ahead)): {
             "date": day,
             "solar_kwh": rng.randint(4, 38),
             "sunniest_at": f"{rng.randint(11, 14)}:{rng.choice(('00', '30'))}",
@@ -173,89 +161,58 @@ def _forecasts(rng: Random, now: str) -> dict[str, Record]:
             "dearest_at": f"{rng.randint(17, 20)}:{rng.choice(('00', '30'))}",
             "dearest_cents": rng.randint(31, 55),
         }
-    return found
+        for ahead in range(1, 7)
+    }
 
 
-class EnergyScenario(Environment):
-    """The owner of a few sites, and what the owner would ask for."""
+def _meters_meant(env: Any, _rng: Random) -> Iterator[dict[str, Any]]:
+    first, second, _ = env.story["sites"]
+    yield {"site": first, "kind": "electricity"}
+    # The kind of energy that the scenario is about beside electricity.
+    yield {"site": first, "kind": env.story["kinds"][first]}
+    yield {"site": second, "kind": "electricity"}
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make the owner of three sites."""
-        return make_customer(cls.seeds(), rng, shared)
 
-    @property
-    def _sites(self) -> list[str]:
-        return cast(list[str], self.story["sites"])
+def _yearly_uses(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    yield {"yearly_kwh": BOUND}
+    if rng.random() < 0.4:
+        yield {"yearly_kwh": rng.randrange(3000, 8000, 250)}
 
-    @property
-    def _focus(self) -> str:
-        """The kind of energy that the scenario is about beside electricity."""
-        return cast(str, self.story["kinds"][self._sites[0]])
 
-    @proposals("find_energy_meter")
-    def _propose_meter(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"site": self._sites[0], "kind": "electricity"}
-        yield {"site": self._sites[0], "kind": self._focus}
-        yield {"site": self._sites[1], "kind": "electricity"}
-
-    @proposals("submit_meter_reading")
-    def _propose_reading(self, rng: Random) -> Iterator[dict[str, Any]]:
-        # One only: a meter is not read twice on a day.
-        yield {"reading": rng.randint(19000, 19800)}
-
-    @proposals("get_yearly_consumption")
-    def _propose_consumption(self, _rng: Random) -> Iterator[dict[str, Any]]:
+def _switches(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    if rng.random() < 0.5:
         yield {}
+        return
+    day = date.fromisoformat(first_of_next_month(env.now)) + timedelta(days=rng.choice((14, 32)))
+    yield {"from_date": (day.replace(day=1) if rng.random() < 0.5 else day).isoformat()}
 
-    @proposals("compare_energy_tariffs")
-    def _propose_tariffs(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"yearly_kwh": BOUND}
-        if rng.random() < 0.4:
-            yield {"yearly_kwh": rng.randrange(3000, 8000, 250)}
 
-    @proposals("switch_energy_tariff")
-    def _propose_switch(self, rng: Random) -> Iterator[dict[str, Any]]:
-        if rng.random() < 0.5:
-            yield {}
-            return
-        day = date.fromisoformat(first_of_next_month(self.now)) + timedelta(days=rng.choice((14, 32)))
-        yield {"from_date": (day.replace(day=1) if rng.random() < 0.5 else day).isoformat()}
+def _charges(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    yield {"date": BOUND, "start": BOUND}
+    start = f"{rng.randint(10, 15)}:{rng.choice(('00', '15', '45'))}"
+    yield {"date": day_after(env.now, rng.randint(1, 3)), "start": start}
 
-    @proposals("set_monthly_instalment")
-    def _propose_instalment(self, rng: Random) -> Iterator[dict[str, Any]]:
-        # One only: what is set twice was set once for nothing.
-        yield {"amount": rng.choice((BOUND, BOUND, float(rng.randrange(62, 180, 6))))}
 
-    @proposals("list_energy_invoices")
-    def _propose_invoices(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for site in self._sites[:2]:
-            yield {"site": site}
-
-    @proposals("dispute_energy_invoice")
-    def _propose_dispute(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"reason": rng.choice(("estimated_reading", "wrong_tariff", "paid_twice", "moved_out"))}
-
-    @proposals("get_power_forecast")
-    def _propose_forecast(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for ahead in rng.sample((1, 2, 3, 4), 2):
-            yield {"date": day_after(self.now, ahead)}
-
-    @proposals("find_home_battery")
-    def _propose_battery(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for site in self._sites[:2]:
-            yield {"site": site}
-
-    @proposals("list_battery_plans")
-    def _propose_plans(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("schedule_battery_charging")
-    def _propose_charging(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"date": BOUND, "start": BOUND}
-        start = f"{rng.randint(10, 15)}:{rng.choice(('00', '15', '45'))}"
-        yield {"date": day_after(self.now, rng.randint(1, 3)), "start": start}
-
-    @proposals("sell_battery_power")
-    def _propose_sale(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"date": BOUND, "start": BOUND}
+PROPOSALS: dict[str, Proposer] = {
+    "find_energy_meter": _meters_meant,
+    # One only: a meter is not read twice on a day.
+    "submit_meter_reading": lambda _env, rng: [{"reading": rng.randint(19000, 19800)}],
+    "get_yearly_consumption": lambda _env, _rng: [{}],
+    "compare_energy_tariffs": _yearly_uses,
+    "switch_energy_tariff": _switches,
+    # One only: what is set twice was set once for nothing.
+    "set_monthly_instalment": lambda _env, rng: [
+        {"amount": rng.choice((BOUND, BOUND, float(rng.randrange(62, 180, 6))))}
+    ],
+    "list_energy_invoices": lambda env, _rng: [{"site": site} for site in env.story["sites"][:2]],
+    "dispute_energy_invoice": lambda _env, rng: [
+        {"reason": rng.choice(("estimated_reading", "wrong_tariff", "paid_twice", "moved_out"))}
+    ],
+    "get_power_forecast": lambda env, rng: [
+        {"date": day_after(env.now, ahead)} for ahead in rng.sample((1, 2, 3, 4), 2)
+    ],
+    "find_home_battery": lambda env, _rng: [{"site": site} for site in env.story["sites"][:2]],
+    "list_battery_plans": lambda _env, _rng: [{}],
+    "schedule_battery_charging": _charges,
+    "sell_battery_power": lambda _env, _rng: [{"date": BOUND, "start": BOUND}],
+}

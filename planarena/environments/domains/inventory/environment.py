@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
+from random import Random
+from typing import Annotated, Any, Literal
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Person
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import Count, Date, Money, Payable, Person, Workday
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    Approved,
-    Carrier,
-    CustomerOrder,
-    CustomerOrderId,
-    Deliveries,
-    DeliveryId,
-    DeliveryLine,
-    ItemId,
-    ItemName,
-    LowItem,
-    LowStock,
-    NewOrder,
-    OfferId,
-    OfferLine,
-    Offers,
-    PurchaseOrderId,
-    Received,
-    Reserved,
-    Shipment,
-    ShipmentId,
-    Shipped,
-    Stock,
-    StockId,
-    StockLine,
-    Transfer,
-    Units,
-    Warehouse,
-)
-from .world import InventoryScenario, document_number, working_day
+from .world import PROPOSALS, document_number, make_company, working_day
 
 __all__ = ["Inventory"]
 
@@ -45,75 +20,102 @@ APPROVAL_LIMIT = 4000.0
 # Service -> (working days, cost of a shipment, cost of each unit).
 CARRIERS = {"standard": (4, 6.5, 0.4), "express": (1, 18.0, 0.9), "freight": (6, 45.0, 0.1)}
 
+ItemId = Annotated[str, Semantic("stock_item_id", hidden=True)]
+# An item at a warehouse: what is moved or reserved always lies where it is said to lie.
+StockId = Annotated[str, Semantic("stock_id", hidden=True)]
+OfferId = Annotated[str, Semantic("supply_offer_id", hidden=True)]
+PurchaseOrderId = Annotated[str, Semantic("purchase_order_id", hidden=True)]
+DeliveryId = Annotated[str, Semantic("delivery_id", hidden=True)]
+CustomerOrderId = Annotated[str, Semantic("customer_order_id", hidden=True)]
+ShipmentId = Annotated[str, Semantic("shipment_id", hidden=True)]
+ItemName = Annotated[str, Semantic("stock_item", surface="name")]
+Warehouse = Annotated[str, Semantic("warehouse", surface="name")]
+Supplier = Annotated[str, Semantic("supplier", surface="name")]
+Number = Annotated[str, Semantic("document_number", surface="name")]
+Units = Annotated[int, Semantic("units", surface="number", minimum=1, maximum=5000)]
+InStock = Annotated[int, Semantic("units_in_stock", surface="number", minimum=0)]
+Days = Annotated[int, Semantic("delivery_days", surface="number", minimum=0)]
+ShippingStatus = Annotated[
+    Literal["open", "reserved", "shipped"], Semantic("customer_order_status", surface="word")
+]
+Carrier = Annotated[Literal["standard", "express", "freight"], Semantic("carrier_service", surface="word")]
+Destination = Annotated[str, Semantic("destination", surface="name")]
 
-class Inventory(InventoryScenario):
+record = Fields(
+    item_id=ItemId, stock_id=StockId, offer_id=OfferId, order_id=PurchaseOrderId, delivery_id=DeliveryId,
+    shipment_id=ShipmentId, item=ItemName, warehouse=Warehouse, deliver_to=Warehouse,
+    from_warehouse=Warehouse, to_warehouse=Warehouse, supplier=Supplier, contact=Person, customer=Person,
+    number=Number, tracking=Number, quantity=Units, minimum=Units, missing=Units, on_hand=InStock,
+    left=InStock, reorder_point=InStock, unit_price=Money, total=Payable, cost=Payable, delivery_days=Days,
+    due=Date, arrives=Date, expected=Workday, status=ShippingStatus, carrier=Carrier,
+    destination=Destination, count=Count,
+)  # fmt: skip
+LEVEL = record("stock_id warehouse on_hand")
+OFFER = record("offer_id supplier contact unit_price minimum delivery_days")
+
+
+class Inventory(Environment):
     """The desk of somebody who runs the warehouses of a small trading company."""
 
     domain = "inventory"
     summary = "Stock in several warehouses, with suppliers, purchase orders, transfers and shipments."
+    proposals = PROPOSALS
 
-    @tool("read")
-    def check_stock(self, item: ItemName) -> Stock:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a trading company."""
+        return make_company(cls.seeds(), rng, shared)
+
+    @tool(
+        "read",
+        gives=record(
+            "item_id item total reorder_point levels least", total=InStock, levels=[LEVEL], least=LEVEL
+        ),
+    )
+    def check_stock(self, item: ItemName) -> Result:
         """Show how much of an item each warehouse has, the fullest first.
 
         Args:
             item: Name of the item.
         """
-        for row in self.state.scan("items"):
-            if row["item"] == item:
-                break
-        else:
-            raise ToolError("item_not_found", f"There is no item named {item}.")
-        levels = self._levels(row["item_id"])
-        return {
-            "item_id": row["item_id"],
-            "item": item,
-            "total": sum(level["on_hand"] for level in levels),
-            "reorder_point": row["reorder_point"],
-            "levels": levels,
-            "least": levels[-1],
-        }
+        for row in self.rows("items", item=item):
+            levels = self._levels(row["item_id"])
+            total = sum(level["on_hand"] for level in levels)
+            return {**row, "total": total, "levels": levels, "least": levels[-1]}
+        raise ToolError("item_not_found", f"There is no item named {item}.")
 
-    @tool("read")
-    def list_low_stock(self, warehouse: Warehouse) -> LowStock:
+    @tool("read", gives=record("warehouse count items", items=[record("item_id item on_hand missing")]))
+    def list_low_stock(self, warehouse: Warehouse) -> Result:
         """List the items of which a warehouse has less than the reorder point, those that lack most first.
 
         Args:
             warehouse: Name of the warehouse.
         """
         self._require_warehouse(warehouse)
-        lines: list[LowItem] = []
+        lines: list[dict[str, Any]] = []
         for stock in self.state.scan("stock"):
             item = self.require("items", stock["item_id"], "item")
             if stock["warehouse"] == warehouse and stock["on_hand"] < item["reorder_point"]:
-                missing = 2 * item["reorder_point"] - stock["on_hand"]
-                lines.append(
-                    {
-                        "item_id": item["item_id"],
-                        "item": item["item"],
-                        "on_hand": stock["on_hand"],
-                        "missing": missing,
-                    }
-                )
+                lines.append({**item, **stock, "missing": 2 * item["reorder_point"] - stock["on_hand"]})
         lines.sort(key=lambda line: (-line["missing"], line["item_id"]))
         return {"warehouse": warehouse, "count": len(lines), "items": lines[:10]}
 
-    @tool("read")
-    def find_item_suppliers(self, item_id: ItemId) -> Offers:
+    @tool("read", gives=record("item count offers fastest", offers=[OFFER], fastest=OFFER))
+    def find_item_suppliers(self, item_id: ItemId) -> Result:
         """List the offers of suppliers for an item, the cheapest first.
 
         Args:
             item_id: The item.
         """
         item = self.require("items", item_id, "item")
-        found = [offer for offer in self.state.scan("offers") if offer["item_id"] == item_id]
+        found = self.rows("offers", item_id=item_id)
         found.sort(key=lambda offer: (offer["unit_price"], offer["offer_id"]))
-        lines = [self._offer_line(offer) for offer in found]
+        lines = [{**one, **self.require("suppliers", one["supplier"], "supplier")} for one in found]
         fastest = min(lines, key=lambda line: (line["delivery_days"], line["offer_id"]))
-        return {"item": item["item"], "count": len(lines), "offers": lines, "fastest": fastest}
+        return {**item, "count": len(lines), "offers": lines, "fastest": fastest}
 
-    @tool("create")
-    def create_purchase_order(self, offer_id: OfferId, quantity: Units, deliver_to: Warehouse) -> NewOrder:
+    @tool("create", gives=record("order_id number supplier item quantity deliver_to total"))
+    def create_purchase_order(self, offer_id: OfferId, quantity: Units, deliver_to: Warehouse) -> Result:
         """Prepare a purchase order; it goes to the supplier when it is approved.
 
         Args:
@@ -126,7 +128,7 @@ class Inventory(InventoryScenario):
         supplier = self.require("suppliers", offer["supplier"], "supplier")["supplier"]
         if quantity < offer["minimum"]:
             raise ToolError("below_minimum", f"{supplier} delivers at least {offer['minimum']} units.")
-        order_id = self.new_id("po", offer_id, quantity, deliver_to, self.now[:10])
+        order_id = self.new_id("po", offer_id, quantity, deliver_to, self.today)
         if self.state.get("purchases", order_id):
             raise ToolError("already_exists", "The same order has been prepared today.")
         order = {
@@ -141,11 +143,10 @@ class Inventory(InventoryScenario):
             "expected": working_day(self.now, offer["delivery_days"]),
             "status": "draft",
         }
-        self.state.put("purchases", order_id, order)
-        return cast(NewOrder, {key: order[key] for key in NewOrder.__annotations__})
+        return self.state.put("purchases", order_id, order)
 
-    @tool("update")
-    def approve_purchase_order(self, order_id: PurchaseOrderId) -> Approved:
+    @tool("update", gives=record("order_id number supplier item total expected"))
+    def approve_purchase_order(self, order_id: PurchaseOrderId) -> Result:
         """Approve a prepared purchase order and send it to the supplier; up to 4000 euros.
 
         Args:
@@ -156,11 +157,15 @@ class Inventory(InventoryScenario):
             raise ToolError("already_approved", f"{order['number']} has gone to the supplier already.")
         if order["total"] > APPROVAL_LIMIT:
             raise ToolError("over_limit", f"{order['number']} comes to more than 4000 euros.")
-        order = self.state.patch("purchases", order_id, status="ordered")
-        return cast(Approved, {key: order[key] for key in Approved.__annotations__})
+        return self.state.patch("purchases", order_id, status="ordered")
 
-    @tool("read")
-    def list_arrived_deliveries(self, warehouse: Warehouse | None = None) -> Deliveries:
+    @tool(
+        "read",
+        gives=record(
+            "count deliveries", deliveries=[record("delivery_id number supplier item quantity warehouse")]
+        ),
+    )
+    def list_arrived_deliveries(self, warehouse: Warehouse | None = None) -> Result:
         """List the deliveries that have arrived and wait to be received, the largest first.
 
         Args:
@@ -169,17 +174,13 @@ class Inventory(InventoryScenario):
         if warehouse is not None:
             self._require_warehouse(warehouse)
         found = [
-            row
-            for row in self.state.scan("deliveries")
-            if not row["received"] and warehouse in (None, row["warehouse"])
+            row for row in self.rows("deliveries", received=False) if warehouse in (None, row["warehouse"])
         ]
         found.sort(key=lambda row: (-row["quantity"], row["delivery_id"]))
-        keys = DeliveryLine.__annotations__
-        lines = [cast(DeliveryLine, {key: row[key] for key in keys}) for row in found]
-        return {"count": len(lines), "deliveries": lines}
+        return {"count": len(found), "deliveries": found}
 
-    @tool("update")
-    def receive_delivery(self, delivery_id: DeliveryId) -> Received:
+    @tool("update", gives=record("number item quantity warehouse stock_id on_hand"))
+    def receive_delivery(self, delivery_id: DeliveryId) -> Result:
         """Take a delivery that has arrived into the stock of its warehouse.
 
         Args:
@@ -188,21 +189,13 @@ class Inventory(InventoryScenario):
         delivery = self.require("deliveries", delivery_id, "delivery")
         if delivery["received"]:
             raise ToolError("already_received", f"{delivery['number']} is on the shelves already.")
-        stock = self._stock(delivery["item_id"], delivery["warehouse"])
-        on_hand = stock["on_hand"] + delivery["quantity"]
-        self.state.patch("stock", stock["stock_id"], on_hand=on_hand)
+        stock_id = self.new_id("stk", delivery["item_id"], delivery["warehouse"])
+        on_hand = self.require("stock", stock_id, "stock")["on_hand"] + delivery["quantity"]
         self.state.patch("deliveries", delivery_id, received=True)
-        return {
-            "number": delivery["number"],
-            "item": delivery["item"],
-            "quantity": delivery["quantity"],
-            "warehouse": delivery["warehouse"],
-            "stock_id": stock["stock_id"],
-            "on_hand": on_hand,
-        }
+        return {**delivery, **self.state.patch("stock", stock_id, on_hand=on_hand)}
 
-    @tool("create")
-    def transfer_stock(self, stock_id: StockId, to_warehouse: Warehouse, quantity: Units) -> Transfer:
+    @tool("create", gives=record("shipment_id item quantity from_warehouse to_warehouse left arrives"))
+    def transfer_stock(self, stock_id: StockId, to_warehouse: Warehouse, quantity: Units) -> Result:
         """Send units of a stock to another warehouse; they leave at once and arrive two working days later.
 
         Args:
@@ -216,36 +209,32 @@ class Inventory(InventoryScenario):
             raise ToolError("same_warehouse", f"The stock already lies at {to_warehouse}.")
         left = self._take(stock, quantity)
         item = self.require("items", stock["item_id"], "item")["item"]
-        arrives = working_day(self.now, 2)
         shipment_id = self.new_id("shp", stock_id, to_warehouse, quantity)
-        self._add_shipment(shipment_id, item, quantity, to_warehouse, "freight", arrives)
-        return {
-            "shipment_id": shipment_id,
-            "item": item,
-            "quantity": quantity,
-            "from_warehouse": stock["warehouse"],
-            "to_warehouse": to_warehouse,
-            "left": left,
-            "arrives": arrives,
-        }
+        shipment = self._send(shipment_id, item, quantity, to_warehouse, "freight", 2)
+        places = {"from_warehouse": stock["warehouse"], "to_warehouse": to_warehouse}
+        return {**shipment, **places, "left": left}
 
-    @tool("read")
-    def find_customer_order(self, customer: Person) -> CustomerOrder:
+    @tool(
+        "read",
+        gives=record(
+            "order_id number customer item_id item quantity due status available",
+            order_id=CustomerOrderId,
+            available=[LEVEL],
+        ),
+    )
+    def find_customer_order(self, customer: Person) -> Result:
         """Look up the order of a customer, with the stocks of what was ordered, the fullest first.
 
         Args:
             customer: Full name of the customer.
         """
-        for order in self.state.scan("orders"):
-            if order["customer"] == customer:
-                item_id = order["item_id"]
-                item = self.require("items", item_id, "item")["item"]
-                whole = {**order, "item": item, "available": self._levels(item_id)}
-                return cast(CustomerOrder, {key: whole[key] for key in CustomerOrder.__annotations__})
+        for order in self.rows("orders", customer=customer):
+            item = self.require("items", order["item_id"], "item")
+            return {**item, **order, "available": self._levels(order["item_id"])}
         raise ToolError("order_not_found", f"{customer} has not ordered anything.")
 
-    @tool("update")
-    def reserve_stock(self, order_id: CustomerOrderId, stock_id: StockId) -> Reserved:
+    @tool("update", gives=record("customer item quantity warehouse left"))
+    def reserve_stock(self, order_id: CustomerOrderId, stock_id: StockId) -> Result:
         """Set aside what a customer has ordered from a stock of that item.
 
         Args:
@@ -260,16 +249,11 @@ class Inventory(InventoryScenario):
             raise ToolError("other_item", f"{order['customer']} has ordered something else.")
         left = self._take(stock, order["quantity"])
         self.state.patch("orders", order_id, status="reserved")
-        return {
-            "customer": order["customer"],
-            "item": self.require("items", stock["item_id"], "item")["item"],
-            "quantity": order["quantity"],
-            "warehouse": stock["warehouse"],
-            "left": left,
-        }
+        item = self.require("items", stock["item_id"], "item")
+        return {**stock, **item, **order, "left": left}
 
-    @tool("update")
-    def ship_customer_order(self, order_id: CustomerOrderId, carrier: Carrier) -> Shipped:
+    @tool("update", gives=record("shipment_id customer item tracking cost arrives"))
+    def ship_customer_order(self, order_id: CustomerOrderId, carrier: Carrier) -> Result:
         """Send a customer's order off; its goods must have been reserved.
 
         Args:
@@ -282,46 +266,32 @@ class Inventory(InventoryScenario):
         if order["status"] != "reserved":
             raise ToolError("not_reserved", f"Nothing is reserved for {order['customer']} yet.")
         days, flat, each = CARRIERS[carrier]
-        arrives = working_day(self.now, days)
         item = self.require("items", order["item_id"], "item")["item"]
-        shipment_id = self.new_id("shp", order_id)
         self.state.patch("orders", order_id, status="shipped")
-        tracking = self._add_shipment(
-            shipment_id, item, order["quantity"], order["customer"], carrier, arrives
-        )
-        return {
-            "shipment_id": shipment_id,
-            "customer": order["customer"],
-            "item": item,
-            "tracking": tracking,
-            "cost": round(flat + each * order["quantity"], 2),
-            "arrives": arrives,
-        }
+        shipment_id = self.new_id("shp", order_id)
+        shipment = self._send(shipment_id, item, order["quantity"], order["customer"], carrier, days)
+        return {**order, **shipment, "cost": round(flat + each * order["quantity"], 2)}
 
-    @tool("read")
-    def track_shipment(self, shipment_id: ShipmentId) -> Shipment:
+    @tool("read", gives=record("tracking item quantity destination carrier arrives"))
+    def track_shipment(self, shipment_id: ShipmentId) -> Result:
         """Show what a shipment holds, where it goes and when it arrives.
 
         Args:
             shipment_id: The shipment.
         """
-        return cast(Shipment, self.require("shipments", shipment_id, "shipment"))
+        return self.require("shipments", shipment_id, "shipment")
 
     def _require_warehouse(self, warehouse: str) -> None:
         if self.state.get("warehouses", warehouse) is None:
             raise ToolError("warehouse_not_found", f"There is no warehouse named {warehouse}.")
 
-    def _levels(self, item_id: str) -> list[StockLine]:
-        stocks = [stock for stock in self.state.scan("stock") if stock["item_id"] == item_id]
-        stocks.sort(key=lambda stock: (-stock["on_hand"], stock["stock_id"]))
-        keys = StockLine.__annotations__
-        return [cast(StockLine, {key: stock[key] for key in keys}) for stock in stocks]
-
-    def _stock(self, item_id: str, warehouse: str) -> Record:
-        return self.require("stock", self.new_id("stk", item_id, warehouse), "stock")
+    def _levels(self, item_id: str) -> list[Record]:
+        """Return the stocks of an item, the fullest first."""
+        stocks = self.rows("stock", item_id=item_id)
+        return sorted(stocks, key=lambda stock: (-stock["on_hand"], stock["stock_id"]))
 
     def _take(self, stock: Record, quantity: int) -> int:
-        left = cast(int, stock["on_hand"]) - quantity
+        left: int = stock["on_hand"] - quantity
         if left < 0:
             raise ToolError(
                 "insufficient_stock", f"{stock['warehouse']} has {stock['on_hand']} units, not {quantity}."
@@ -329,24 +299,17 @@ class Inventory(InventoryScenario):
         self.state.patch("stock", stock["stock_id"], on_hand=left)
         return left
 
-    def _add_shipment(
-        self, shipment_id: str, item: str, quantity: int, destination: str, carrier: str, arrives: str
-    ) -> str:
+    def _send(
+        self, shipment_id: str, item: str, quantity: int, destination: str, carrier: str, days: int
+    ) -> Result:
         if self.state.get("shipments", shipment_id):
             raise ToolError("already_sent", "The same shipment has left today.")
-        tracking = document_number("TR", shipment_id)
         shipment = {
-            "tracking": tracking,
+            "tracking": document_number("TR", shipment_id),
             "item": item,
             "quantity": quantity,
             "destination": destination,
             "carrier": carrier,
-            "arrives": arrives,
+            "arrives": working_day(self.now, days),
         }
-        self.state.put("shipments", shipment_id, shipment)
-        return tracking
-
-    def _offer_line(self, offer: Record) -> OfferLine:
-        supplier = self.require("suppliers", offer["supplier"], "supplier")
-        keys = OfferLine.__annotations__
-        return cast(OfferLine, {key: {**offer, **supplier}[key] for key in keys})
+        return {**self.state.put("shipments", shipment_id, shipment), "shipment_id": shipment_id}

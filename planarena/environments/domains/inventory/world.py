@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date, timedelta
 from random import Random
-from typing import Any, cast
+from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import Shared, beside, keep, load_people, mail_of, meet
 from planarena.environments.state import Record
 
-__all__ = ["InventoryScenario", "document_number", "working_day"]
+__all__ = ["PROPOSALS", "document_number", "make_company", "working_day"]
 
+Table = dict[str, Record]
 _new_id = Environment.new_id
 
 
@@ -51,7 +52,7 @@ def make_company(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
         for supplier, contact in zip(rng.sample(texts["suppliers"], 5), contacts, strict=True)
     }
     offers = _offers(rng, items, sorted(suppliers))
-    orders: dict[str, Record] = {}
+    orders: Table = {}
     for customer, item_id in zip(customers, rng.sample(sorted(items), len(customers)), strict=True):
         order_id = _new_id("co", customer, item_id)
         orders[order_id] = {
@@ -64,9 +65,11 @@ def make_company(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "status": "open",
         }
     details = {"user": user, "first": warehouses[0], "second": warehouses[1], "customer": customers[0]}
-    details["item"] = items[_shortest(items, stock, warehouses[0])]["item"]
+    here = {row["item_id"]: row["on_hand"] for row in stock.values() if row["warehouse"] == warehouses[0]}
+    lacking = max(here, key=lambda one: (2 * items[one]["reorder_point"] - here[one], one))
+    details["item"] = items[lacking]["item"]
     title, description = rng.choice(texts["openings"])
-    tables: dict[str, dict[str, Record]] = {
+    tables: dict[str, Table] = {
         "warehouses": {name: {"warehouse": name} for name in warehouses},
         "items": items,
         "stock": stock,
@@ -92,22 +95,18 @@ def make_company(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     )
 
 
-def _items(rng: Random, situation: dict[str, Any]) -> dict[str, Record]:
-    items: dict[str, Record] = {}
+def _items(rng: Random, situation: dict[str, Any]) -> Table:
+    items: Table = {}
     for name, low, high in rng.sample(situation["items"], 12):
         item_id = _new_id("itm", name)
-        items[item_id] = {
-            "item_id": item_id,
-            "item": name,
-            "reorder_point": rng.randrange(10, 25),
-            "price": rng.randint(low, high),
-        }
+        point, price = rng.randrange(10, 25), rng.randint(low, high)
+        items[item_id] = {"item_id": item_id, "item": name, "reorder_point": point, "price": price}
     return items
 
 
-def _stock(rng: Random, items: dict[str, Record], warehouses: list[str]) -> dict[str, Record]:
+def _stock(rng: Random, items: Table, warehouses: list[str]) -> Table:
     """Every item abounds at one warehouse and is short at another; the first two are short of three or more."""
-    stock: dict[str, Record] = {}
+    stock: Table = {}
     for place, (item_id, item) in enumerate(items.items()):
         short = warehouses[place % 3] if place < 9 else rng.choice(warehouses)
         full = rng.choice([name for name in warehouses if name != short])
@@ -119,30 +118,14 @@ def _stock(rng: Random, items: dict[str, Record], warehouses: list[str]) -> dict
                 low, high = 0, point - 1
             elif name == full:
                 low, high = 4 * point, 7 * point
-            on_hand = rng.randint(low, high)
-            stock[stock_id] = {
-                "stock_id": stock_id,
-                "item_id": item_id,
-                "warehouse": name,
-                "on_hand": on_hand,
-            }
+            row = {"stock_id": stock_id, "item_id": item_id, "warehouse": name}
+            stock[stock_id] = {**row, "on_hand": rng.randint(low, high)}
     return stock
 
 
-def _shortest(items: dict[str, Record], stock: dict[str, Record], warehouse: str) -> str:
-    """Return the item of which the warehouse lacks most."""
-    return max(
-        items,
-        key=lambda item_id: (
-            2 * items[item_id]["reorder_point"] - stock[_new_id("stk", item_id, warehouse)]["on_hand"],
-            item_id,
-        ),
-    )
-
-
-def _offers(rng: Random, items: dict[str, Record], suppliers: list[str]) -> dict[str, Record]:
+def _offers(rng: Random, items: Table, suppliers: list[str]) -> Table:
     """Two or three offers an item; the cheaper one is, the longer it takes."""
-    offers: dict[str, Record] = {}
+    offers: Table = {}
     for item_id, item in items.items():
         some = rng.sample(suppliers, rng.randint(2, 3))
         prices = sorted(rng.sample(range(85, 125), len(some)))
@@ -160,11 +143,9 @@ def _offers(rng: Random, items: dict[str, Record], suppliers: list[str]) -> dict
     return offers
 
 
-def _deliveries(
-    rng: Random, items: dict[str, Record], offers: dict[str, Record], warehouses: list[str]
-) -> dict[str, Record]:
+def _deliveries(rng: Random, items: Table, offers: Table, warehouses: list[str]) -> Table:
     """Five deliveries that have arrived, two of them at the first warehouse."""
-    deliveries: dict[str, Record] = {}
+    deliveries: Table = {}
     places = [warehouses[0], warehouses[0], *warehouses[1:]]
     for warehouse, offer_id in zip(places, rng.sample(sorted(offers), len(places)), strict=True):
         offer = offers[offer_id]
@@ -182,70 +163,36 @@ def _deliveries(
     return deliveries
 
 
-class InventoryScenario(Environment):
-    """A trading company, and what the one who runs its warehouses would ask for."""
+def _supplies(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    yield {"quantity": BOUND, "deliver_to": BOUND}
+    yield {"quantity": rng.randrange(20, 65, 5), "deliver_to": env.story["warehouses"][2]}
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a trading company."""
-        return make_company(cls.seeds(), rng, shared)
 
-    @property
-    def _warehouses(self) -> list[str]:
-        return cast(list[str], self.story["warehouses"])
+def _transfers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    yield {"to_warehouse": env.story["warehouses"][3], "quantity": rng.randrange(5, 25)}
+    yield {"to_warehouse": BOUND, "quantity": rng.choice((BOUND, rng.randrange(5, 15)))}
 
-    @proposals("check_stock")
-    def _propose_check(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for item in rng.sample(self.story["items"], 2):
-            yield {"item": item}
-        yield {"item": BOUND}
 
-    @proposals("list_low_stock")
-    def _propose_low(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for warehouse in self._warehouses[:2]:
-            yield {"warehouse": warehouse}
+def _customers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    for customer in rng.sample(env.story["customers"], 2):
+        yield {"customer": customer}
+    if beside(env.story, "email"):  # customers write
+        yield {"customer": BOUND}
 
-    @proposals("find_item_suppliers")
-    def _propose_suppliers(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("create_purchase_order")
-    def _propose_order(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"quantity": BOUND, "deliver_to": BOUND}
-        yield {"quantity": rng.randrange(20, 65, 5), "deliver_to": self._warehouses[2]}
-
-    @proposals("approve_purchase_order")
-    def _propose_approval(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("list_arrived_deliveries")
-    def _propose_deliveries(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {} if rng.random() < 0.6 else {"warehouse": self._warehouses[0]}
-
-    @proposals("receive_delivery")
-    def _propose_receipt(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("transfer_stock")
-    def _propose_transfer(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"to_warehouse": self._warehouses[3], "quantity": rng.randrange(5, 25)}
-        yield {"to_warehouse": BOUND, "quantity": rng.choice((BOUND, rng.randrange(5, 15)))}
-
-    @proposals("find_customer_order")
-    def _propose_customer(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for customer in rng.sample(self.story["customers"], 2):
-            yield {"customer": customer}
-        if beside(self.story, "email"):  # customers write
-            yield {"customer": BOUND}
-
-    @proposals("reserve_stock")
-    def _propose_reservation(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("ship_customer_order")
-    def _propose_shipping(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"carrier": rng.choice(("standard", "express", "freight"))}
-
-    @proposals("track_shipment")
-    def _propose_tracking(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
+PROPOSALS: dict[str, Proposer] = {
+    "check_stock": lambda env, rng: [{"item": item} for item in (*rng.sample(env.story["items"], 2), BOUND)],
+    "list_low_stock": lambda env, _rng: [{"warehouse": name} for name in env.story["warehouses"][:2]],
+    "find_item_suppliers": lambda _env, _rng: [{}],
+    "create_purchase_order": _supplies,
+    "approve_purchase_order": lambda _env, _rng: [{}],
+    "list_arrived_deliveries": lambda env, rng: [
+        {} if rng.random() < 0.6 else {"warehouse": env.story["warehouses"][0]}
+    ],
+    "receive_delivery": lambda _env, _rng: [{}],
+    "transfer_stock": _transfers,
+    "find_customer_order": _customers,
+    "reserve_stock": lambda _env, _rng: [{}],
+    "ship_customer_order": lambda _env, rng: [{"carrier": rng.choice(("standard", "express", "freight"))}],
+    "track_shipment": lambda _env, _rng: [{}],
+}

@@ -3,105 +3,124 @@
 from __future__ import annotations
 
 from datetime import date as calendar_date
-from typing import cast
+from random import Random
+from typing import Annotated, Literal
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import City, Date, Percent, Person
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared, day_after
+from planarena.environments.domains.types import (
+    Address,
+    City,
+    Count,
+    Credit,
+    Date,
+    Money,
+    Payable,
+    Percent,
+    Person,
+)  # fmt: skip
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    BookingId,
-    Check,
-    Classified,
-    Days,
-    District,
-    DueLine,
-    DueVehicles,
-    Filled,
-    Kilometres,
-    LoggedTrip,
-    MovedService,
-    OfferLine,
-    Offers,
-    ParkingReservation,
-    Purpose,
-    ServiceBooking,
-    ServiceOfferId,
-    SpaceId,
-    SpaceLine,
-    Spaces,
-    StationId,
-    StationLine,
-    Stations,
-    TripId,
-    TripLine,
-    Trips,
-    Vehicle,
-    VehicleId,
-    VehicleName,
-    Work,
-)
-from .world import VehiclesScenario, day_after
+from .world import PROPOSALS, make_fleet
 
 __all__ = ["Vehicles"]
 
 # Euros a kilometre that a driver gets back.
 ALLOWANCES = {"business": 0.3, "commute": 0.15, "private": 0.0}
 
+VehicleId = Annotated[str, Semantic("vehicle_id", hidden=True)]
+StationId = Annotated[str, Semantic("filling_station_id", hidden=True)]
+TripId = Annotated[str, Semantic("vehicle_trip_id", hidden=True)]
+ServiceOfferId = Annotated[str, Semantic("service_offer_id", hidden=True)]
+BookingId = Annotated[str, Semantic("service_booking_id", hidden=True)]
+SpaceId = Annotated[str, Semantic("parking_space_id", hidden=True)]
+VehicleName = Annotated[str, Semantic("vehicle_name", surface="name")]
+Plate = Annotated[str, Semantic("licence_plate", surface="name")]
+Station = Annotated[str, Semantic("filling_station", surface="name")]
+Workshop = Annotated[str, Semantic("workshop", surface="name")]
+Garage = Annotated[str, Semantic("parking_garage", surface="name")]
+Code = Annotated[str, Semantic("parking_code", surface="name")]
+District = Annotated[str, Semantic("district", surface="name")]
+Kilometres = Annotated[int, Semantic("kilometres", surface="number", minimum=1, maximum=2000)]
+Range = Annotated[int, Semantic("range_km", surface="number", minimum=0)]
+Odometer = Annotated[int, Semantic("odometer", surface="number", minimum=0)]
+Days = Annotated[int, Semantic("parking_days", surface="number", minimum=1, maximum=30)]
+Power = Annotated[Literal["electric", "petrol", "diesel"], Semantic("vehicle_power", surface="word")]
+Check = Annotated[Literal["service", "inspection", "tyres"], Semantic("vehicle_check", surface="word")]
+Purpose = Annotated[Literal["business", "private", "commute"], Semantic("trip_purpose", surface="word")]
+Work = Annotated[
+    Literal["oil_change", "inspection", "tyre_change", "brakes", "air_conditioning"],
+    Semantic("workshop_work", surface="word"),
+]
+LoggedPurpose = Annotated[
+    Literal["business", "private", "commute", "unclassified"], Semantic("logged_purpose", surface="word")
+]
 
-class Vehicles(VehiclesScenario):
+record = Fields(
+    vehicle_id=VehicleId, station_id=StationId, trip_id=TripId, offer_id=ServiceOfferId,
+    booking_id=BookingId, space_id=SpaceId, name=VehicleName, plate=Plate, power=Power, level=Percent,
+    range_km=Range, distance_km=Range, walk_metres=Range, odometer=Odometer, km=Kilometres,
+    parked_at=District, address=Address, driver=Person, destination=City, station=Station,
+    workshop=Workshop, work=Work, garage=Garage, code=Code, unit_price=Money, day_price=Money,
+    price=Money, cost=Payable, total=Payable, date=Date, until=Date, due=Date, first_free=Date,
+    purpose=LoggedPurpose, count=Count,
+)  # fmt: skip
+STATION = record("station_id name address unit_price distance_km", name=Station)
+OFFER = record("offer_id workshop price first_free")
+SPACE = record("space_id garage address day_price walk_metres")
+
+
+class Vehicles(Environment):
     """The vehicles of a small company, and what somebody does who looks after them."""
 
     domain = "vehicles"
     summary = "A small fleet: charging and refuelling, a trip log, service at workshops, and parking."
+    proposals = PROPOSALS
 
-    @tool("read")
-    def find_vehicle(self, name: VehicleName) -> Vehicle:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a fleet."""
+        return make_fleet(cls.seeds(), rng, shared)
+
+    @tool("read", gives=record("vehicle_id name plate power level range_km odometer parked_at"))
+    def find_vehicle(self, name: VehicleName) -> Result:
         """Look up a vehicle: plate, battery or tank, range, odometer and the district where it stands.
 
         Args:
             name: Make and model of the vehicle.
         """
-        for vehicle in self.state.scan("vehicles"):
-            if vehicle["name"] == name:
-                whole = {**vehicle, "range_km": _range(vehicle)}
-                return cast(Vehicle, {key: whole[key] for key in Vehicle.__annotations__})
+        for vehicle in self.rows("vehicles", name=name):
+            return {**vehicle, "range_km": _range(vehicle)}
         raise ToolError("vehicle_not_found", f"There is no {name} in the fleet.")
 
-    @tool("read")
-    def list_vehicles_due(self, check: Check) -> DueVehicles:
+    @tool("read", gives=record("count vehicles", vehicles=[record("vehicle_id name due")]))
+    def list_vehicles_due(self, check: Check) -> Result:
         """List the vehicles by the date on which they need a service, an inspection or tyres, the earliest first.
 
         Args:
             check: What is due.
         """
-        lines: list[DueLine] = [
-            {"vehicle_id": row["vehicle_id"], "name": row["name"], "due": row["due"][check]}
-            for row in self.state.scan("vehicles")
-        ]
+        lines = [{**row, "due": row["due"][check]} for row in self.state.scan("vehicles")]
         lines.sort(key=lambda line: (line["due"], line["vehicle_id"]))
         return {"count": len(lines), "vehicles": lines}
 
-    @tool("read")
-    def find_filling_stations(self, vehicle_id: VehicleId) -> Stations:
+    @tool("read", gives=record("count stations nearest", stations=[STATION], nearest=STATION))
+    def find_filling_stations(self, vehicle_id: VehicleId) -> Result:
         """List the stations at which a vehicle can charge or refuel, the cheapest first.
 
         Args:
             vehicle_id: The vehicle; what it runs on counts.
         """
         vehicle = self.require("vehicles", vehicle_id, "vehicle")
-        keys = StationLine.__annotations__
-        lines = [
-            cast(StationLine, {key: row[key] for key in keys})
-            for row in self.state.scan("stations")
-            if row["power"] == vehicle["power"]
-        ]
+        lines = self.rows("stations", power=vehicle["power"])
         lines.sort(key=lambda line: (line["unit_price"], line["station_id"]))
         nearest = min(lines, key=lambda line: (line["distance_km"], line["station_id"]))
         return {"count": len(lines), "stations": lines, "nearest": nearest}
 
-    @tool("update")
-    def fill_vehicle(self, vehicle_id: VehicleId, station_id: StationId, level: Percent) -> Filled:
+    @tool("update", gives=record("name station level range_km cost"))
+    def fill_vehicle(self, vehicle_id: VehicleId, station_id: StationId, level: Percent) -> Result:
         """Charge or refuel a vehicle at a station.
 
         Args:
@@ -117,18 +136,13 @@ class Vehicles(VehiclesScenario):
             raise ToolError("already_full_enough", f"The {vehicle['name']} is at {vehicle['level']} percent.")
         units = (level - vehicle["level"]) * vehicle["units_per_percent"]
         filled = self.state.patch("vehicles", vehicle_id, level=level)
-        return {
-            "name": vehicle["name"],
-            "station": station["name"],
-            "level": level,
-            "range_km": _range(filled),
-            "cost": round(units * station["unit_price"], 2),
-        }
+        cost = round(units * station["unit_price"], 2)
+        return {**filled, "station": station["name"], "range_km": _range(filled), "cost": cost}
 
-    @tool("create")
+    @tool("create", gives=record("trip_id name driver destination odometer range_km"))
     def log_vehicle_trip(
         self, vehicle_id: VehicleId, driver: Person, destination: City, km: Kilometres
-    ) -> LoggedTrip:
+    ) -> Result:
         """Enter today's trip of a vehicle in its log; battery or tank must have sufficed for it.
 
         Args:
@@ -140,50 +154,45 @@ class Vehicles(VehiclesScenario):
         vehicle = self.require("vehicles", vehicle_id, "vehicle")
         if km > _range(vehicle):
             raise ToolError("not_enough_range", f"The {vehicle['name']} gets {_range(vehicle)} km far.")
-        trip_id = self.new_id("trp", vehicle_id, driver, destination, self.now[:10])
+        trip_id = self.new_id("trp", vehicle_id, driver, destination, self.today)
         if self.state.get("trips", trip_id):
             raise ToolError("already_logged", f"The trip to {destination} is in the log already.")
         used = -(-km // vehicle["km_per_percent"])
-        odometer = vehicle["odometer"] + km
-        left = self.state.patch("vehicles", vehicle_id, level=vehicle["level"] - used, odometer=odometer)
+        level, odometer = vehicle["level"] - used, vehicle["odometer"] + km
+        driven = self.state.patch("vehicles", vehicle_id, level=level, odometer=odometer)
         trip = {
             "trip_id": trip_id,
             "vehicle_id": vehicle_id,
             "driver": driver,
             "destination": destination,
             "km": km,
-            "date": self.now[:10],
+            "date": self.today,
             "purpose": "unclassified",
         }
         self.state.put("trips", trip_id, trip)
-        return {
-            "trip_id": trip_id,
-            "name": vehicle["name"],
-            "driver": driver,
-            "destination": destination,
-            "odometer": odometer,
-            "range_km": _range(left),
-        }
+        return {**trip, **driven, "range_km": _range(driven)}
 
-    @tool("read")
-    def list_vehicle_trips(self, vehicle_id: VehicleId) -> Trips:
+    @tool(
+        "read",
+        gives=record(
+            "name total_km trips",
+            total_km=Range,
+            trips=[record("trip_id driver destination km date purpose")],
+        ),
+    )
+    def list_vehicle_trips(self, vehicle_id: VehicleId) -> Result:
         """List the trips of a vehicle, the most recent first.
 
         Args:
             vehicle_id: The vehicle.
         """
         vehicle = self.require("vehicles", vehicle_id, "vehicle")
-        found = [row for row in self.state.scan("trips") if row["vehicle_id"] == vehicle_id]
+        found = self.rows("trips", vehicle_id=vehicle_id)
         found.sort(key=lambda row: (row["date"], row["trip_id"]), reverse=True)
-        keys = TripLine.__annotations__
-        return {
-            "name": vehicle["name"],
-            "total_km": sum(row["km"] for row in found),
-            "trips": [cast(TripLine, {key: row[key] for key in keys}) for row in found[:10]],
-        }
+        return {**vehicle, "total_km": sum(row["km"] for row in found), "trips": found[:10]}
 
-    @tool("update")
-    def classify_vehicle_trip(self, trip_id: TripId, purpose: Purpose) -> Classified:
+    @tool("update", gives=record("destination driver purpose allowance", purpose=Purpose, allowance=Credit))
+    def classify_vehicle_trip(self, trip_id: TripId, purpose: Purpose) -> Result:
         """Say what a trip was for; the driver gets an allowance for business trips and commuting.
 
         Args:
@@ -193,35 +202,25 @@ class Vehicles(VehiclesScenario):
         trip = self.require("trips", trip_id, "trip")
         if trip["purpose"] == purpose:
             raise ToolError("already_classified", f"The trip to {trip['destination']} is {purpose} already.")
-        self.state.patch("trips", trip_id, purpose=purpose)
-        return {
-            "destination": trip["destination"],
-            "driver": trip["driver"],
-            "purpose": purpose,
-            "allowance": round(trip["km"] * ALLOWANCES[purpose], 2),
-        }
+        allowance = round(trip["km"] * ALLOWANCES[purpose], 2)
+        return {**self.state.patch("trips", trip_id, purpose=purpose), "allowance": allowance}
 
-    @tool("read")
-    def find_service_offers(self, work: Work) -> Offers:
+    @tool("read", gives=record("count offers soonest", offers=[OFFER], soonest=OFFER))
+    def find_service_offers(self, work: Work) -> Result:
         """List the workshops that do some work, the cheapest first.
 
         Args:
             work: The work.
         """
-        keys = OfferLine.__annotations__
-        lines = [
-            cast(OfferLine, {key: row[key] for key in keys})
-            for row in self.state.scan("offers")
-            if row["work"] == work
-        ]
+        lines = self.rows("offers", work=work)
         lines.sort(key=lambda line: (line["price"], line["offer_id"]))
         soonest = min(lines, key=lambda line: (line["first_free"], line["offer_id"]))
         return {"count": len(lines), "offers": lines, "soonest": soonest}
 
-    @tool("create")
+    @tool("create", gives=record("booking_id name workshop work date price", price=Payable))
     def book_vehicle_service(
         self, vehicle_id: VehicleId, offer_id: ServiceOfferId, date: Date | None = None
-    ) -> ServiceBooking:
+    ) -> Result:
         """Book a workshop for a vehicle; the same work is booked once.
 
         Args:
@@ -238,17 +237,10 @@ class Vehicles(VehiclesScenario):
             raise ToolError("already_booked", f"This work on the {vehicle['name']} is booked already.")
         booking = {"vehicle_id": vehicle_id, "offer_id": offer_id, "date": day}
         self.state.put("bookings", booking_id, booking)
-        return {
-            "booking_id": booking_id,
-            "name": vehicle["name"],
-            "workshop": offer["workshop"],
-            "work": offer["work"],
-            "date": day,
-            "price": offer["price"],
-        }
+        return {**vehicle, **offer, **booking, "booking_id": booking_id}
 
-    @tool("update")
-    def move_service_booking(self, booking_id: BookingId, date: Date) -> MovedService:
+    @tool("update", gives=record("booking_id name workshop before date", before=Date))
+    def move_service_booking(self, booking_id: BookingId, date: Date) -> Result:
         """Move a booking at a workshop to another working day.
 
         Args:
@@ -261,37 +253,27 @@ class Vehicles(VehiclesScenario):
         offer = self.require("offers", booking["offer_id"], "offer")
         self._refuse_day(date, offer)
         self.state.patch("bookings", booking_id, date=date)
-        return {
-            "booking_id": booking_id,
-            "name": self.require("vehicles", booking["vehicle_id"], "vehicle")["name"],
-            "workshop": offer["workshop"],
-            "before": booking["date"],
-            "date": date,
-        }
+        vehicle = self.require("vehicles", booking["vehicle_id"], "vehicle")
+        return {**vehicle, **offer, "booking_id": booking_id, "before": booking["date"], "date": date}
 
-    @tool("read")
-    def find_parking_spaces(self, district: District) -> Spaces:
+    @tool("read", gives=record("count spaces most_central", spaces=[SPACE], most_central=SPACE))
+    def find_parking_spaces(self, district: District) -> Result:
         """List the parking spaces of a district, the cheapest first.
 
         Args:
             district: The part of the city.
         """
-        keys = SpaceLine.__annotations__
-        lines = [
-            cast(SpaceLine, {key: row[key] for key in keys})
-            for row in self.state.scan("spaces")
-            if row["district"] == district
-        ]
+        lines = self.rows("spaces", district=district)
         if not lines:
             raise ToolError("nothing_found", f"There is no parking space in {district}.")
         lines.sort(key=lambda line: (line["day_price"], line["space_id"]))
         central = min(lines, key=lambda line: (line["walk_metres"], line["space_id"]))
         return {"count": len(lines), "spaces": lines, "most_central": central}
 
-    @tool("create")
+    @tool("create", gives=record("code name garage date until total"))
     def reserve_parking(
         self, vehicle_id: VehicleId, space_id: SpaceId, date: Date, days: Days | None = None
-    ) -> ParkingReservation:
+    ) -> Result:
         """Reserve a parking space for a vehicle.
 
         Args:
@@ -302,7 +284,7 @@ class Vehicles(VehiclesScenario):
         """
         vehicle = self.require("vehicles", vehicle_id, "vehicle")
         space = self.require("spaces", space_id, "parking space")
-        if date < self.now[:10]:
+        if date < self.today:
             raise ToolError("in_the_past", f"{date} has passed.")
         until = day_after(date, (days or 1) - 1)
         for row in self.state.scan("reservations"):
@@ -312,20 +294,15 @@ class Vehicles(VehiclesScenario):
                 if row["vehicle_id"] == vehicle_id:
                     raise ToolError("already_parked", f"The {vehicle['name']} has another space then.")
         key = self.new_id("prk", vehicle_id, space_id, date)
-        code = f"P{int(key[4:], 16) % 100_000:05d}"
-        self.state.put(
-            "reservations",
-            key,
-            {"vehicle_id": vehicle_id, "space_id": space_id, "date": date, "until": until, "code": code},
-        )
-        return {
-            "code": code,
-            "name": vehicle["name"],
-            "garage": space["garage"],
+        reservation = {
+            "vehicle_id": vehicle_id,
+            "space_id": space_id,
             "date": date,
             "until": until,
-            "total": round(space["day_price"] * (days or 1), 2),
+            "code": f"P{int(key[4:], 16) % 100_000:05d}",
         }
+        total = round(space["day_price"] * (days or 1), 2)
+        return {**vehicle, **space, **self.state.put("reservations", key, reservation), "total": total}
 
     def _refuse_day(self, day: str, offer: Record) -> None:
         if calendar_date.fromisoformat(day).weekday() > 4:
@@ -335,4 +312,5 @@ class Vehicles(VehiclesScenario):
 
 
 def _range(vehicle: Record) -> int:
-    return cast(int, vehicle["level"] * vehicle["km_per_percent"])
+    reach: int = vehicle["level"] * vehicle["km_per_percent"]
+    return reach

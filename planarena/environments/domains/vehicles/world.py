@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from random import Random
-from typing import Any, cast
+from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
     cast_people,
+    day_after,
     keep,
     load_people,
     mail_of,
@@ -19,25 +20,18 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["VehiclesScenario", "day_after"]
+__all__ = ["PROPOSALS", "make_fleet"]
 
 # What a percent of a battery or tank holds and how far it goes, least and most.
 POWERS = {"electric": (0.5, 0.8, 3, 4), "petrol": (0.4, 0.5, 6, 7), "diesel": (0.5, 0.7, 7, 9)}
+Table = dict[str, Record]
 _new_id = Environment.new_id
-
-
-def day_after(start: str, days: int) -> str:
-    """Return the date some days after a date or moment."""
-    return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
 
 
 def _working(day: str) -> str:
     """Return the date, or the Monday after it where it is on a weekend."""
-    return day_after(day, max(0, 7 - date.fromisoformat(day).weekday()) % 7 if _weekend(day) else 0)
-
-
-def _weekend(day: str) -> bool:
-    return date.fromisoformat(day).weekday() > 4
+    weekday = date.fromisoformat(day).weekday()
+    return day_after(day, 7 - weekday if weekday > 4 else 0)
 
 
 def make_fleet(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
@@ -50,7 +44,7 @@ def make_fleet(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     user, drivers = names[0], names[1:]
     districts = rng.sample(texts["districts"], 4)
     vehicles = _vehicles(rng, texts, districts, now)
-    tables: dict[str, dict[str, Record]] = {
+    tables: dict[str, Table] = {
         "vehicles": vehicles,
         "stations": _stations(rng, texts),
         "trips": _trips(rng, texts, vehicles, drivers, now),
@@ -74,18 +68,14 @@ def make_fleet(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "districts": districts[:2],
             "works": situation["works"],
             "cities": rng.sample(texts["cities"], 3),
-            **meet(
-                shared,
-                drivers,
-                {name: mail_of(name, texts["mail_domain"], shared) for name in drivers},
-            ),
+            **meet(shared, drivers, {name: mail_of(name, texts["mail_domain"], shared) for name in drivers}),
         },
     )
 
 
-def _vehicles(rng: Random, texts: dict[str, Any], districts: list[str], now: str) -> dict[str, Record]:
+def _vehicles(rng: Random, texts: dict[str, Any], districts: list[str], now: str) -> Table:
     """Five vehicles, none of them full; no two need the same thing on the same day."""
-    vehicles: dict[str, Record] = {}
+    vehicles: Table = {}
     dues = {kind: rng.sample(range(4, 120), 5) for kind in ("service", "inspection", "tyres")}
     powers = rng.sample(["electric", "electric", "petrol", "diesel", rng.choice(("electric", "diesel"))], 5)
     for place, (name, power) in enumerate(zip(rng.sample(texts["vehicles"], 5), powers, strict=True)):
@@ -106,9 +96,9 @@ def _vehicles(rng: Random, texts: dict[str, Any], districts: list[str], now: str
     return vehicles
 
 
-def _stations(rng: Random, texts: dict[str, Any]) -> dict[str, Record]:
+def _stations(rng: Random, texts: dict[str, Any]) -> Table:
     """Three stations for each kind of power; the nearer one is, the dearer."""
-    stations: dict[str, Record] = {}
+    stations: Table = {}
     names = iter(rng.sample(texts["stations"], 9))
     streets = iter(rng.sample(texts["streets"], 9))
     for power, low, high in (("electric", 35, 79), ("petrol", 158, 196), ("diesel", 149, 189)):
@@ -128,11 +118,9 @@ def _stations(rng: Random, texts: dict[str, Any]) -> dict[str, Record]:
     return stations
 
 
-def _trips(
-    rng: Random, texts: dict[str, Any], vehicles: dict[str, Record], drivers: list[str], now: str
-) -> dict[str, Record]:
+def _trips(rng: Random, texts: dict[str, Any], vehicles: Table, drivers: list[str], now: str) -> Table:
     """Six trips a vehicle on different days; the latest ones have not been classified."""
-    trips: dict[str, Record] = {}
+    trips: Table = {}
     for vehicle_id in vehicles:
         for place, age in enumerate(sorted(rng.sample(range(1, 40), 6))):
             driver, destination, day = rng.choice(drivers), rng.choice(texts["cities"]), day_after(now, -age)
@@ -149,9 +137,9 @@ def _trips(
     return trips
 
 
-def _offers(rng: Random, texts: dict[str, Any], now: str) -> dict[str, Record]:
+def _offers(rng: Random, texts: dict[str, Any], now: str) -> Table:
     """Three or four workshops for each kind of work; the cheaper one is, the later it has time."""
-    offers: dict[str, Record] = {}
+    offers: Table = {}
     for work, (low, high) in texts["works"].items():
         shops = rng.sample(texts["workshops"], rng.randint(3, 4))
         prices = sorted(rng.sample(range(low, high, 5), len(shops)))
@@ -168,9 +156,9 @@ def _offers(rng: Random, texts: dict[str, Any], now: str) -> dict[str, Record]:
     return offers
 
 
-def _spaces(rng: Random, texts: dict[str, Any], districts: list[str]) -> dict[str, Record]:
+def _spaces(rng: Random, texts: dict[str, Any], districts: list[str]) -> Table:
     """Three parking spaces a district; the more central one is, the dearer."""
-    spaces: dict[str, Record] = {}
+    spaces: Table = {}
     garages = iter(rng.sample(texts["garages"], 12))
     for district in districts:
         prices = sorted(rng.sample(range(12, 60), 3))
@@ -189,77 +177,45 @@ def _spaces(rng: Random, texts: dict[str, Any], districts: list[str]) -> dict[st
     return spaces
 
 
-class VehiclesScenario(Environment):
-    """A fleet, and what the one who looks after it would ask for."""
+def _trips_made(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second, _ = env.story["drivers"]
+    near, far, _ = env.story["cities"]
+    yield {"driver": first, "destination": near, "km": rng.randrange(24, 68, 2)}
+    # Hardly any vehicle gets so far before it has been filled.
+    yield {"driver": second, "destination": far, "km": rng.randrange(170, 240, 5)}
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a fleet."""
-        return make_fleet(cls.seeds(), rng, shared)
 
-    @property
-    def _drivers(self) -> list[str]:
-        return cast(list[str], self.story["drivers"])
+def _workday(env: Any, rng: Random, least: int, most: int) -> str:
+    return _working(day_after(env.now, rng.randint(least, most)))
 
-    def _workday(self, rng: Random, least: int, most: int) -> str:
-        return _working(day_after(self.now, rng.randint(least, most)))
 
-    @proposals("find_vehicle")
-    def _propose_vehicle(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self.story["vehicles"], 2):
-            yield {"name": name}
-
-    @proposals("list_vehicles_due")
-    def _propose_due(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for check in rng.sample(("service", "inspection", "tyres"), 2):
-            yield {"check": check}
-
-    @proposals("find_filling_stations")
-    def _propose_stations(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("fill_vehicle")
-    def _propose_filling(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"level": rng.choice((80, 85, 90, 95, 100))}
-
-    @proposals("log_vehicle_trip")
-    def _propose_trip(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second, _ = self._drivers
-        near, far, _ = self.story["cities"]
-        yield {"driver": first, "destination": near, "km": rng.randrange(24, 68, 2)}
-        # Hardly any vehicle gets so far before it has been filled.
-        yield {"driver": second, "destination": far, "km": rng.randrange(170, 240, 5)}
-
-    @proposals("list_vehicle_trips")
-    def _propose_log(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("classify_vehicle_trip")
-    def _propose_purpose(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"purpose": rng.choice(("business", "business", "private", "commute"))}
-
-    @proposals("find_service_offers")
-    def _propose_offers(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for work in self.story["works"]:
-            yield {"work": work}
-
-    @proposals("book_vehicle_service")
-    def _propose_service(self, rng: Random) -> Iterator[dict[str, Any]]:
-        if beside(self.story, "calendar"):
-            yield {"date": BOUND}
-        yield {} if rng.random() < 0.5 else {"date": self._workday(rng, 11, 16)}
-
-    @proposals("move_service_booking")
-    def _propose_move(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"date": self._workday(rng, 18, 26)}
-
-    @proposals("find_parking_spaces")
-    def _propose_spaces(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"district": self.story["districts"][0]}
-        yield {"district": BOUND}
-
-    @proposals("reserve_parking")
-    def _propose_parking(self, rng: Random) -> Iterator[dict[str, Any]]:
-        days = {} if rng.random() < 0.5 else {"days": rng.randint(2, 5)}
-        yield {"date": day_after(self.now, rng.randint(1, 9)), **days}
+def _services(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    if beside(env.story, "calendar"):
         yield {"date": BOUND}
+    yield {} if rng.random() < 0.5 else {"date": _workday(env, rng, 11, 16)}
+
+
+def _parkings(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    days = {} if rng.random() < 0.5 else {"days": rng.randint(2, 5)}
+    yield {"date": day_after(env.now, rng.randint(1, 9)), **days}
+    yield {"date": BOUND}
+
+
+PROPOSALS: dict[str, Proposer] = {
+    "find_vehicle": lambda env, rng: [{"name": name} for name in rng.sample(env.story["vehicles"], 2)],
+    "list_vehicles_due": lambda _env, rng: [
+        {"check": check} for check in rng.sample(("service", "inspection", "tyres"), 2)
+    ],
+    "find_filling_stations": lambda _env, _rng: [{}],
+    "fill_vehicle": lambda _env, rng: [{"level": rng.choice((80, 85, 90, 95, 100))}],
+    "log_vehicle_trip": _trips_made,
+    "list_vehicle_trips": lambda _env, _rng: [{}],
+    "classify_vehicle_trip": lambda _env, rng: [
+        {"purpose": rng.choice(("business", "business", "private", "commute"))}
+    ],
+    "find_service_offers": lambda env, _rng: [{"work": work} for work in env.story["works"]],
+    "book_vehicle_service": _services,
+    "move_service_booking": lambda env, rng: [{"date": _workday(env, rng, 18, 26)}],
+    "find_parking_spaces": lambda env, _rng: [{"district": env.story["districts"][0]}, {"district": BOUND}],
+    "reserve_parking": _parkings,
+}

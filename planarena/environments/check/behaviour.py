@@ -19,6 +19,13 @@ __all__ = ["Walker", "check_proposals", "check_seeds", "is_closed"]
 
 SALTS = tuple(f"{number:016x}" for number in range(1, 7))
 _CODE = re.compile(r"[a-z]+(_[a-z]+)*")
+_PAIRS = 8  # of creations in both orders, per tool
+# Failures that are not the tool's own -> what to write instead.
+_GUARDED = {
+    "worker_died": "return or raise ToolError; a tool may not end its process or use up its memory",
+    "result_not_json": "return text, numbers, booleans, lists and objects",
+    "result_too_large": "show fewer records, or fewer of their fields",
+}
 _STATE = "keep all state in `self.state`, replace records by `put` and `patch`, and never change one in place"
 
 
@@ -154,9 +161,10 @@ class Walker:
             name: SchemaValidator(one.tool.output_schema or {}, f"{name} result")
             for name, one in operations.items()
         }
-        self._reads: dict[str, dict[str, tuple[dict[str, Any], Any]]] = defaultdict(dict)
+        self._reads: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
         self._shown: set[str] = set()
         self._changed: set[str] = set()
+        self._pairs: Counter[str] = Counter()
 
     def walk(self, world: LiveWorld, rng: Random, steps: int) -> None:
         """Walk from the world's initial state, and go back to it."""
@@ -165,10 +173,8 @@ class Walker:
         self._reads.clear()
         for _ in range(steps):
             self._step(world, pool, rng)
-        if world.store.recompute_digest() != world.digest():
-            self.findings.add(
-                "undo", "state", "a record was changed in place, so it cannot be undone", _STATE
-            )
+            if self.findings.has("undo"):
+                return  # the world is spoiled
         world.rollback(start)
         if world.digest() != initial or world.store.recompute_digest() != initial:
             self.findings.add(
@@ -176,9 +182,11 @@ class Walker:
             )
 
     def report(self) -> None:
-        """Add what only whole walks show: tools that never succeed, changes that no look-up shows."""
+        """Add what only whole walks show: tools that never succeed, changes that no other call shows."""
         for name, operation in self.operations.items():
             if not self.succeeded[name]:
+                if any(self.findings.has(rule, name) for rule in ("errors", "proposals", "results")):
+                    continue  # that is why
                 met = ", ".join(f"{code} ({count})" for code, count in self.failures[name].most_common(3))
                 self.findings.add(
                     "proposals",
@@ -190,12 +198,15 @@ class Walker:
                 self.findings.add(
                     "shown",
                     name,
-                    "changes what no look-up shows",
+                    "changes what no other call shows",
                     "let a read tool show the field that it writes",
                 )
 
     def _step(self, world: LiveWorld, pool: dict[str, list[Any]], rng: Random) -> None:
-        name = rng.choice(list(self.operations))
+        names = [name for name in self.operations if not self.findings.has("proposals", name)]
+        if not names:
+            return
+        name = rng.choice(names)
         arguments = self._arguments(world, name, pool, rng)
         if arguments is None:
             return
@@ -203,8 +214,15 @@ class Walker:
         first = world.call(name, arguments)
         after = world.digest()
         world.rollback(mark)
-        if world.digest() != before:
-            self.findings.add("undo", name, "undoing the call does not lead back to the state before", _STATE)
+        if world.digest() != before or world.store.recompute_digest() != before:
+            what = "undoing the call does not lead back to the state before: a record was changed in place"
+            self.findings.add("undo", name, what, _STATE)
+            return
+        if after != before and first.status == "ok" and name not in self._shown:
+            self._see(world, name, arguments, pool, rng)
+            world.rollback(mark)
+        if self.operations[name].tool.effects == "create" and first.status == "ok":
+            self._check_ids(world, name, arguments, pool, rng)
         outcome = world.call(name, arguments)
         if outcome.payload != first.payload or outcome.status != first.status or world.digest() != after:
             self.findings.add(
@@ -216,10 +234,34 @@ class Walker:
         if outcome.status == "tool_error":
             self._failed(name, outcome, after == before)
         elif outcome.status == "ok":
-            self._done(world, name, arguments, outcome, after != before, pool)
-        else:
+            self._done(name, arguments, outcome, after != before, pool)
+        elif not self.findings.has("proposals", name):
             self.findings.add(
                 "results", name, f"ends in {outcome.status}: {outcome.error}", "answer in time, and with JSON"
+            )
+
+    def _check_ids(
+        self, world: LiveWorld, name: str, one: dict[str, Any], pool: dict[str, list[Any]], rng: Random
+    ) -> None:
+        """Create two things in both orders: their ids may not depend on it, or the two calls do not commute."""
+        other = self._arguments(world, name, pool, rng)
+        if other is None or other == one or self._pairs[name] >= _PAIRS:
+            return
+        schema, orders = self.operations[name].tool.output_schema or {}, []
+        for pair in ((one, other), (other, one)):
+            mark = world.mark()
+            made = {repr(arguments): world.call(name, arguments) for arguments in pair}
+            world.rollback(mark)
+            orders.append(made)
+        if any(outcome.status != "ok" for made in orders for outcome in made.values()):
+            return
+        self._pairs[name] += 1
+        if any(_renamed(schema, orders[0][key].result, orders[1][key].result) for key in orders[0]):
+            self.findings.add(
+                "ids",
+                name,
+                "gives a thing another id when something else was created before it",
+                "make ids of content: `self.new_id(prefix, *content)`, not of a counter",
             )
 
     def _arguments(
@@ -251,7 +293,9 @@ class Walker:
     def _failed(self, name: str, outcome: Outcome, unchanged: bool) -> None:
         error = outcome.error or {}
         self.failures[name][error.get("code", "")] += 1
-        if _CODE.fullmatch(error.get("code", "")) is None:
+        if error.get("code") in _GUARDED:
+            self.findings.add("results", name, error.get("message", ""), _GUARDED[error["code"]])
+        elif _CODE.fullmatch(error.get("code", "")) is None:
             self.findings.add(
                 "errors",
                 name,
@@ -267,7 +311,6 @@ class Walker:
 
     def _done(
         self,
-        world: LiveWorld,
         name: str,
         arguments: dict[str, Any],
         outcome: Outcome,
@@ -293,7 +336,7 @@ class Walker:
                     "effects", name, "is a read and changes the state", 'mark it @tool("update")'
                 )
             elif len(self._reads[name]) < 6:
-                self._reads[name][repr(sorted(arguments.items()))] = (arguments, outcome.result)
+                self._reads[name][repr(sorted(arguments.items()))] = arguments
         elif not changed:
             self.findings.add(
                 "effects",
@@ -303,22 +346,64 @@ class Walker:
             )
         else:
             self._changed.add(name)
-            if name not in self._shown:
-                self._look(world, name)
         for semantic, value in _meanings(schema, outcome.result):
             pool[semantic].append(value)
 
-    def _look(self, world: LiveWorld, name: str) -> None:
-        """Make the look-ups again that were made before the change: one of them should show it."""
-        for read, made in self._reads.items():
-            for key, (arguments, before) in list(made.items()):
-                outcome = world.call(read, arguments)
-                if outcome.result != before or outcome.status != "ok":
-                    self._shown.add(name)
-                    if outcome.status == "ok":
-                        made[key] = (arguments, outcome.result)
-                    else:
-                        del made[key]
+    def _see(
+        self,
+        world: LiveWorld,
+        name: str,
+        arguments: dict[str, Any],
+        pool: dict[str, list[Any]],
+        rng: Random,
+    ) -> None:
+        """Make a change between two rounds of other calls, and note whether any of them shows it.
+
+        Look-ups that were made before are made, and calls that take what the change was given and what it gave:
+        what a draft holds may show when it is sent.
+        """
+        before = world.mark()
+        tool, outcome = self.operations[name].tool, world.call(name, arguments)
+        near = defaultdict(list, {semantic: list(values) for semantic, values in pool.items()})
+        given = {"properties": tool.parameters}
+        for semantic, value in [
+            *_meanings(given, arguments),
+            *_meanings(tool.output_schema or {}, outcome.result),
+        ]:
+            near[semantic].append(value)
+        looks = [(read, made) for read, known in self._reads.items() for made in known.values()]
+        for read, operation in self.operations.items():
+            if read != name and (operation.tool.effects == "read" or self.succeeded[read]):
+                if self.findings.has("proposals", read):
+                    continue
+                drawn = [self._arguments(world, read, near, rng) for _ in range(4)]
+                own = {
+                    argument: near[schema["x-semantic"]][-1]
+                    for argument, schema in operation.tool.parameters.items()
+                    if argument in operation.tool.required and near[schema.get("x-semantic", "")]
+                }
+                looks += [(read, made) for made in (*drawn, own) if made is not None]
+        after = [_try(world, *look) for look in looks]
+        world.rollback(before)
+        if after != [_try(world, *look) for look in looks]:
+            self._shown.add(name)
+
+
+def _try(world: LiveWorld, name: str, arguments: dict[str, Any]) -> bytes:
+    """Return what a call gives; it is taken back."""
+    mark = world.mark()
+    payload = world.call(name, arguments).payload
+    world.rollback(mark)
+    return payload
+
+
+def _renamed(schema: Mapping[str, Any], one: Any, other: Any) -> bool:
+    """Say whether two results show the same, but for ids."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return False
+    hidden = {name for name, inner in schema.get("properties", {}).items() if inner.get("x-hidden")}
+    different = {name for name in {*one, *other} if one.get(name) != other.get(name)}
+    return bool(different) and different <= hidden
 
 
 def _meanings(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[str, Any]]:

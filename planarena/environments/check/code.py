@@ -32,19 +32,21 @@ _UNWANTED: dict[str, tuple[frozenset[str] | None, str, str]] = {
 _CLOCK_CALLS = {"now", "utcnow", "today"}
 
 
-def check_code(folder: Path, findings: Findings) -> None:
-    """Look through the modules of a folder.
+def check_code(folder: Path, findings: Findings) -> bool:
+    """Look through the modules of a folder; say whether all of them are Python.
 
     Args:
         folder: The folder.
         findings: Where findings are added.
     """
+    readable = True
     for file in sorted(folder.rglob("*.py")):
         name = str(file.relative_to(folder))
         try:
             tree = ast.parse(file.read_text(encoding="utf-8"))
         except (SyntaxError, ValueError, RecursionError, OSError) as error:
             findings.add("code", name, f"cannot be read: {error}", "correct it")
+            readable = False
             continue
         for node in ast.walk(tree):
             for module, names in _imports(node):
@@ -53,6 +55,7 @@ def check_code(folder: Path, findings: Findings) -> None:
                     findings.add("code", f"{name}:{getattr(node, 'lineno', 0)}", f"{what} ({module})", fix)
             if isinstance(node, ast.Call):
                 _check_call(node, name, findings)
+    return readable
 
 
 def _imports(node: ast.AST) -> list[tuple[str, set[str]]]:

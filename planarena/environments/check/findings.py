@@ -34,6 +34,10 @@ class Findings:
         """Add a finding, unless the same rule was found broken at the same place before."""
         self._found.setdefault((rule, where), Finding(rule, where, what, fix))
 
+    def has(self, rule: str, where: str = "") -> bool:
+        """Say whether a rule was found broken, at a place or anywhere."""
+        return any(one[0] == rule and where in {"", one[1]} for one in self._found)
+
     def __len__(self) -> int:
         return len(self._found)
 

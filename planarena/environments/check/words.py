@@ -17,6 +17,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}|]*)(?:\|[^{}|]+\|[^{}|]+)?\}")
 _SEGMENT = re.compile(r"\[([^\[\]]*)\]")
 _ID = re.compile(r"\b[a-z]{1,4}_[0-9a-f]{6,}\b")
 _LEAST = {"ask": 4, "plan": 3, "report": 3}
+_STRAY = "has a stray bracket, a line break or a name with an underscore"
 _SCHEMA = "docs/wording.md says what stands where"
 
 
@@ -52,8 +53,8 @@ def faults_in(
         if not any(name in optional or name.startswith("/") for name in placeholders(segment)):
             found.append(f"[{segment}] holds nothing that may be absent")
     plain = _PLACEHOLDER.sub("X", _SEGMENT.sub(lambda match: match.group(1), template))
-    if re.search(r"[{}\[\]_]|\n", plain):
-        found.append("has a stray bracket, a line break or a name with an underscore")
+    if re.search(r"[{}\[\]_]|\n", _ID.sub("X", plain)):
+        found.append(_STRAY)
     if _ID.search(template):
         found.append("names an id")
     for shown in (plain, _PLACEHOLDER.sub("X", outside)):
@@ -106,7 +107,9 @@ def _check_tool(
                 problems += [f"does not state {{{one}}}" for one in sorted(required - set(outside))]
             if kind == "report":
                 stated = {one.removesuffix("*") for one in placeholders(text)}
-                problems += [f"does not tell {{{one}}}" for one in words.outputs if one not in stated]
+                problems += [
+                    f"does not tell {{{one}}}" for one in words.outputs if one in known and one not in stated
+                ]
             _say(findings, name, kind, text, problems, names)
     for text in words.aims:
         problems = faults_in(text, parameters, required)
@@ -160,7 +163,8 @@ def _check_tool(
 
 
 def _say(findings: Findings, name: str, kind: str, text: str, problems: list[str], names: set[str]) -> None:
-    problems += [f"says the name of the tool {other}" for other in sorted(names) if other in text]
+    tools = [f"says the name of the tool {other}" for other in sorted(names) if other in text]
+    problems = [one for one in problems if not (tools and one == _STRAY)] + tools
     if problems:
         findings.add("words", f"{name}: {kind} {text!r}", "; ".join(problems), _SCHEMA)
 

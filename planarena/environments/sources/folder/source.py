@@ -117,7 +117,8 @@ class FolderUnit:
     @cached_property
     def wording(self) -> dict[str, ToolWording]:
         """The words of the folder."""
-        return load_wording(self.folder / WORDS)
+        # Read anew for each unit: a folder that is being written changes between two of them.
+        return load_wording.__wrapped__(self.folder / WORDS)
 
     @cached_property
     def offers(self) -> dict[str, tuple[Offer, ...]]:

@@ -140,7 +140,7 @@ class Sense:
         used = {
             other.arguments[argument]
             for argument in other.arguments
-            if isinstance(other.arguments[argument], str)
+            if isinstance(other.arguments[argument], str | int) and other.arguments[argument] is not True
         }
         if gone & used:
             return SenseFault("used_after_end", f"{other.call.tool} beside {ending.call.tool}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -110,7 +111,10 @@ class OpenSources:
         if kind == "openapi":
             from planarena.environments.sources.openapi.source import families, openapi_tools
 
-            return [unit for _, found in openapi_tools(Path(rest)) for unit in families(found)], []
+            apis = [families(found) for _, found in openapi_tools(Path(rest))]
+            # In turns: a small build over many descriptions sees all of them, not the first one alone.
+            turns = zip_longest(*apis)
+            return [unit for turn in turns for unit in turn if unit is not None], []
         if kind == "python":
             from planarena.environments.sources.python.source import open_python
 

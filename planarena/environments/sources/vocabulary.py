@@ -77,6 +77,17 @@ def _topic(noun: str) -> tuple[str, ...] | str:
     return ()
 
 
+@lru_cache(maxsize=4096)
+def _descriptions(noun: str) -> tuple[str, ...]:
+    """Return what descriptions of things of a noun say; the last word counts before the others."""
+    words = load_yaml(_WORDS)
+    for text in (noun.rsplit(" ", maxsplit=1)[-1], noun):
+        for pattern, found in words["told"]:
+            if re.search(rf"\b({pattern})", text):
+                return tuple(found)
+    return tuple(words["descriptions"])
+
+
 def has_titles(noun: str) -> bool:
     """Say whether it is known what things of a noun are called."""
     return bool(_topic(noun))
@@ -187,6 +198,8 @@ class Vocabulary:
             return str(getattr(self._who(noun, rng), _OF_WHO[kind]))
         if kind in {"message", "description"} and re.search(words["troubles"], noun):
             return str(_pick(words["reports"], rng))
+        if kind == "description" and noun:
+            return str(_pick(words["bios"] if has_people(noun) else _descriptions(noun), rng))
         if kind in _PICKED:
             return str(_pick(words[_PICKED[kind]], rng))
         if kind in _FIXED:

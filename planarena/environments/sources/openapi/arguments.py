@@ -13,6 +13,7 @@ from planarena.environments.sources.openapi.asking import handle_of, styles_of
 from planarena.environments.sources.openapi.emulator import EmulatedApi
 from planarena.environments.sources.openapi.resources import Api, Route, normal
 from planarena.environments.sources.openapi.telling import main_fields, noun_of
+from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.tool import Tool
 
@@ -113,8 +114,10 @@ class ArgumentMaker:
         styles = self._styles[tool.wire_name]
         paths = {argument for argument, _ in route.steps}
         required = [key for key in tool.required if key not in paths]
+        # The name and the address that are said together belong to one person.
+        words = handlers.responder.vocabulary.about(f"said {rng.getrandbits(48)}")
         for key in required:
-            value = self._value(route, tool, key, handlers, rng)
+            value = self._value(route, tool, key, handlers, rng, words)
             if value is None:
                 return False
             arguments[key] = value
@@ -135,7 +138,7 @@ class ArgumentMaker:
         for key in optional:
             if wanted <= 0:
                 break
-            value = self._value(route, tool, key, handlers, rng)
+            value = self._value(route, tool, key, handlers, rng, words)
             if value is not None:
                 arguments[key] = value
                 wanted -= 1
@@ -143,7 +146,9 @@ class ArgumentMaker:
                 return False
         return wanted <= 0 or route.role not in {"update", "search"}
 
-    def _value(self, route: Route, tool: Tool, key: str, handlers: EmulatedApi, rng: Random) -> Any:
+    def _value(
+        self, route: Route, tool: Tool, key: str, handlers: EmulatedApi, rng: Random, words: Vocabulary
+    ) -> Any:
         """Return a value that a person would say, or None."""
         style = self._styles[tool.wire_name].get(key)
         if style is None:
@@ -160,7 +165,7 @@ class ArgumentMaker:
                 tool.input_schema,
                 rng,
                 written=True,
-                vocabulary=handlers.responder.vocabulary,
+                vocabulary=words,
                 strict=style.kind not in {"choice", "example"},
                 noun=noun,
                 number=first + more,

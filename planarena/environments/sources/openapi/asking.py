@@ -51,7 +51,7 @@ _CONTROLS = re.compile(
 
 
 _JARGON = re.compile(
-    r"\b(compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|archival|legal|current|previous|next|last|new|old|is|has|can|en|de|fr)\b"
+    r"\b(bcc|cc|compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|archival|legal|current|previous|next|last|new|old|is|has|can|en|de|fr)\b"
 )
 
 
@@ -176,18 +176,22 @@ def styles_of(route: Route, tool: Tool, noun: str) -> dict[str, Style]:
             style = style_of(name, _merged(schema, tool.input_schema), noun)
             if style is not None:
                 found[key] = style
-    found = {key: style for key, style in found.items() if _is_own(route, key, style)}
+    found = {key: style for key, style in found.items() if _is_own(route, key, style, noun)}
     labels = [style.label for style in found.values()]
     return {key: style for key, style in found.items() if labels.count(style.label) == 1}
 
 
-def _is_own(route: Route, key: str, style: Style) -> bool:
-    """A second title is one that nobody would set, and what is renamed is hard to speak of afterwards."""
+def _is_own(route: Route, key: str, style: Style, noun: str) -> bool:
+    """A second title is one that nobody would set, and what is renamed is hard to speak of afterwards.
+
+    Nor does somebody's new address bear the name of somebody else, and whose it is an id does not tell.
+    """
     if key in route.operation.tool.required:
         return True
     name = normal(route.operation.placement[key][1])
     if route.role == "update":
-        return style.kind not in {"title", "username"} and name not in HANDLES[:-1]
+        personal = {"email", "first_name", "last_name", "person"} if has_people(noun) else set()
+        return style.kind not in {"title", "username", *personal} and name not in HANDLES[:-1]
     return route.role != "create" or style.kind != "title" or name in HANDLES
 
 

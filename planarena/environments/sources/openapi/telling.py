@@ -145,7 +145,7 @@ def _facts(
             label = f"number of {label}"
         if lasting is not None and normal(name) not in lasting and kind not in {"status", "count"}:
             continue  # an item that was just created has no such value
-        if normal(name) in avoid or kind not in _TELLING or not is_label(label):
+        if normal(name) in avoid or kind not in _TELLING or not is_label(label) or label == noun:
             continue
         found.append((_TELLING.index(kind), place, pointer_to((*base, name)), label, kind in _QUOTED))
     chosen = sorted(found)[:_MOST_TOLD]

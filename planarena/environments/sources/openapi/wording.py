@@ -11,7 +11,7 @@ from planarena.environments.sources.openapi.asking import Style, handle_of, plur
 from planarena.environments.sources.openapi.deeds import DEEDS
 from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
 from planarena.environments.sources.openapi.telling import Told, noun_of, pointer_to
-from planarena.environments.wording import Omission, Reference, ToolWording
+from planarena.environments.wording import Omission, Record, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
 __all__ = ["word_tool"]
@@ -53,7 +53,25 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
         refer={pointer: _reference(api, route, noun, styles, pointer) for pointer in ids},
         values=values,
         missing=missing,
+        aims=words.aims,
+        records=_records(api, route, noun, told),
+        # What was set or deleted is left alone then: nobody looks up what they just said, or works on what is gone.
+        ends=tuple(argument for argument, _ in route.steps[-1:])
+        if route.role in {"update", "delete", "act"}
+        else (),
     )
+
+
+def _records(api: Api, route: Route, noun: str, told: Told) -> dict[str, Record]:
+    """Say how a list speaks of what it holds, where it names it."""
+    if route.role not in {"list", "part", "document"} or len(told.names) < 2:
+        return {}
+    name = f'"{{{parse_pointer(told.names[0])[-1]}}}"'
+    return {_list_of(told): Record(noun, f"the {noun} {name}", line=name)}
+
+
+def _list_of(told: Told) -> str:
+    return told.names[0].rsplit("/", maxsplit=2)[0]
 
 
 class _Case(NamedTuple):
@@ -72,6 +90,7 @@ class _Words(NamedTuple):
     ask: tuple[str, ...]
     report: tuple[str, ...]
     plan: tuple[str, ...] = ()
+    aims: tuple[str, ...] = ()
     without: Mapping[str, tuple[str, ...]] = MappingProxyType(
         {}
     )  # asks that leave arguments out -> those that they name
@@ -149,7 +168,8 @@ def _create(case: _Case) -> _Words:
         if named in case.required
         else {}
     )
-    return _Words(ask, tuple(report), without=without)
+    aims = (f"I need {_an(case.noun)}{called}{where}{tail}.", f"We need a new {case.noun}{called}{where}{tail}.")
+    return _Words(ask, tuple(report), aims=aims, without=without)
 
 
 def _facts_clause(case: _Case) -> str:
@@ -184,17 +204,21 @@ def _list(case: _Case) -> _Words:
             f"find the first {case.noun}{case.where}{tail}",
         )
         return _Words(single, (f'the first {case.noun}{case.where} is "{{{first}}}"',))
-    first, second = case.told.names
+    rows, where = f"{{{_list_of(case.told)}*}}", case.where.replace(" of ", " for ", 1)
     ask = (
-        f"tell me the first two {many}{case.where}{tail}", f"show me the first two {many}{case.where}{tail}",
-        f"look up the first two {many}{case.where}{tail}", f"find out which two {many}{case.where} come first{tail}",
+        f"list the {many}{case.where}{tail}", f"show me the {many}{case.where}{tail}",
+        f"tell me which {many} there are{where}{tail}", f"find out which {many} there are{where}{tail}",
+        f"go through the {many}{case.where}{tail} and tell me what they are called",
+    )  # fmt: skip
+    aims = (
+        f"Which {many} are there{where}{tail}?", f"What {many} do we have{where}{tail}?",
+        f"I need to know which {many} there are{where}{tail}.", f"I have lost track of the {many}{case.where}{tail}.",
     )  # fmt: skip
     report = (
-        f'the first two {many}{case.where} are "{{{first}}}" and "{{{second}}}"',
-        f'"{{{first}}}" and "{{{second}}}" are the first two {many}{case.where}',
-        f'I found the {many} "{{{first}}}" and "{{{second}}}"{case.where and f" at the top of the list{case.where}"}',
-    )
-    return _Words(ask, report)
+        f"the {many}{case.where}{tail} are {rows}", f"there are these {many}{where}{tail}: {rows}",
+        f"I found these {many}{where}{tail}: {rows}",
+    )  # fmt: skip
+    return _Words(ask, report, aims=aims)
 
 
 def _search(case: _Case) -> _Words:
@@ -242,7 +266,11 @@ def _read(case: _Case) -> _Words:
             for pointer, label, quoted in case.told.facts[1:]
         ),
     )
-    return _Words(ask, report)
+    aims = (
+        f"What {is_are} the {labels} of {thing}{tail}?", f"I need the {labels} of {thing}{tail}.",
+        f"I would like to know the {labels} of {thing}{tail}.",
+    )  # fmt: skip
+    return _Words(ask, report, aims=aims)
 
 
 def _update(case: _Case) -> _Words:
@@ -280,6 +308,7 @@ def _delete(case: _Case) -> _Words:
     return _Words(
         (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
         (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
+        aims=(f"We no longer need {thing}, so delete it.", f"Please take {thing} away, nobody needs it any more."),
     )
 
 
@@ -301,10 +330,10 @@ def _part(case: _Case) -> _Words:
     thing = f" of {case.own}{case.where}" if case.own else case.where
     tail = _tail(case, case.required, case.optional, "for the")
     if case.told.names:
-        first, second = case.told.names
-        many = plural(case.noun)
-        ask = (f"tell me the first two {many}{thing}{tail}", f"show me the first two {many}{thing}{tail}")
-        return _Words(ask, (f'the first two {many}{thing} are "{{{first}}}" and "{{{second}}}"',))
+        many, rows = plural(case.noun), f"{{{_list_of(case.told)}*}}"
+        ask = (f"list the {many}{thing}{tail}", f"show me the {many}{thing}{tail}")
+        aims = (f"What are the {many}{thing}{tail}?", f"I need to know the {many}{thing}{tail}.")
+        return _Words(ask, (f"the {many}{thing} are {rows}", f"I found these {many}{thing}: {rows}"), aims=aims)
     labels = " and the ".join(label for _, label, _ in case.told.facts)
     values = " and ".join(
         f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts

@@ -75,7 +75,12 @@ def _spelled(template: str, british: bool, contracted: bool) -> tuple[Segment, .
 
     def written(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         return tuple(
-            Segment(kind, spell(text, style) if kind == "text" else text, written(inner), tuple(spell(word, style) for word in noun))
+            Segment(
+                kind,
+                spell(text, style) if kind == "text" else text,
+                written(inner),
+                tuple(spell(word, style) for word in noun),
+            )
             for kind, text, inner, noun in segments
         )
 

@@ -10,6 +10,7 @@ import json
 import re
 import sys
 from collections import Counter
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from llm_server import ObedientModel
 
 TITLES = {
     "You write what a user says": "query",
+    "You decide whether a task": "plausible",
+    "You read what a user says": "actions",
+    "You serve a user": "round_trip",
     "You write the global plan": "plan",
     "You write the answers": "response",
     "You write reference rationales": "rationale",
@@ -44,6 +48,12 @@ def is_repair(body: dict[str, Any]) -> bool:
     return len(body["messages"]) > 2
 
 
+def errand(description: str) -> str:
+    """The words by which a scripted query asks for what a tool of this description does; its reader knows them."""
+    letters = "".join(chr(97 + byte % 26) for byte in blake2b(description.encode(), digest_size=8).digest())
+    return f"errand {letters}"
+
+
 class GoodModel:
     """Answers every part by its rules; `asked` counts them."""
 
@@ -53,7 +63,29 @@ class GoodModel:
     def __call__(self, body: dict[str, Any]) -> str:
         part = part_of(body)
         self.asked[part] += 1
+        if part == "round_trip":
+            return "I have no idea how to do that."
         return json.dumps(getattr(self, part)(material_of(body)))
+
+    def plausible(self, task: dict[str, Any]) -> dict[str, Any]:
+        """Find everything plausible."""
+        return {"plausible": bool(task["steps"]), "kind": "", "reason": "People do ask for that."}
+
+    def actions(self, task: dict[str, Any]) -> dict[str, Any]:
+        """List the errands that the messages speak of."""
+        tools = {errand(tool["description"]): tool["name"] for tool in task["tools"]}
+        return {
+            "actions": [
+                {
+                    "message": number,
+                    "tool": tools.get(found[2], ""),
+                    "wanted": "forbidden" if found[1] else "requested",
+                    "quote": found[0],
+                }
+                for number, text in enumerate(task["messages"], 1)
+                for found in re.finditer(r"(never )?(errand [a-z]{8})", text)
+            ]
+        }
 
     def query(self, task: dict[str, Any]) -> dict[str, Any]:
         """State every value and every reference, message by message."""
@@ -65,7 +97,8 @@ class GoodModel:
                     continue
                 values = [way for value in step["values"] for way in value["say"]]
                 refers = [way for value in step["from_earlier_steps"] for way in value["say"]]
-                parts.append(f"{step['does']}; that is {', '.join([*values, *refers]) or 'all'}")
+                asks = f"; {errand(step['tool_description'])}" if step["asked_for"] else ""
+                parts.append(f"{step['does']}; that is {', '.join([*values, *refers]) or 'all'}{asks}")
             messages.append("I want this: " + ". Then ".join(parts).replace("{", "(").replace("}", ")") + ".")
         return {
             "versions": [

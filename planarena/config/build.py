@@ -122,6 +122,8 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rationales: Whether a reference rationale per step is asked for.
         temperature: Of all but the judge; None leaves it to the model.
         max_tokens: Most tokens of one answer [ours].
+        round_trip: The model that must serve every query of a model unseen, or the query is refused; empty: none.
+        plausibility: Whether the judge (or a proposer) may reject a task before words are paid for.
     """
 
     proposers: tuple[str, ...] = ()
@@ -132,6 +134,8 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rationales: bool = True
     temperature: float | None = None
     max_tokens: int = 4096
+    round_trip: str = ""
+    plausibility: bool = False
 
     def __post_init__(self) -> None:
         _require(1 <= self.queries <= 16, "models.queries", self.queries, "a number from 1 to 16")

@@ -46,6 +46,9 @@ class TaskBrief(NamedTuple):
         plan: The offline plan.
         reported: By message, the steps whose outcome its answer tells.
         most_calls: Most calls that a proposed trajectory may make.
+        persona: Who speaks.
+        motive: Why.
+        scenario: What the tools and the state are about.
     """
 
     steps: list[StepWords]
@@ -61,6 +64,9 @@ class TaskBrief(NamedTuple):
     plan: str
     reported: Sequence[Sequence[int]]
     most_calls: int
+    persona: str = ""
+    motive: str = ""
+    scenario: str = ""
 
     @property
     def year(self) -> str:
@@ -75,9 +81,33 @@ class TaskBrief(NamedTuple):
             "versions": versions,
             "messages": len(self.turns),
             "manner": _MANNER_OF[self.register],
+            "persona": self.persona,
+            "motive": self.motive,
+            "scenario": self.scenario,
             "told_before": list(self.told),
             "context": dict(self.facts),
             "steps": [self._asked(step) for step in self.steps],
+        }
+
+    def for_plausible(self) -> dict[str, Any]:
+        """Return what is judged before words are paid for: the task alone."""
+        return {
+            "scenario": self.scenario,
+            "context": dict(self.facts),
+            "told_before": list(self.told),
+            "messages": len(self.turns),
+            "steps": [self._asked(step) for step in self.steps],
+        }
+
+    def for_actions(self, turns: Sequence[str]) -> dict[str, Any]:
+        """Return what the requested actions are read from: the messages and the tools, nothing of the solution."""
+        return {
+            "messages": list(turns),
+            "told_before": list(self.told),
+            "tools": [
+                {"name": name, "description": tool.description, "arguments": list(tool.parameters)}
+                for name, tool in self.tools.items()
+            ],
         }
 
     def for_plan(self, turns: Sequence[str]) -> dict[str, Any]:

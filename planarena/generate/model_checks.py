@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from planarena.environments.wording import parse_pointer
 from planarena.formats import Call
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import Said, StepWords
-from planarena.generate.mentions import is_told, name_of
-from planarena.generate.model_brief import TaskBrief, parts_of, references
+from planarena.generate.mentions import name_of
+from planarena.generate.model_brief import TaskBrief, parts_of, references, ways_to_say
 from planarena.generate.model_texts import (
     TextFaultError,
     check_text,
@@ -26,8 +27,9 @@ from planarena.generate.model_texts import (
 from planarena.generate.offline import write_plan_line
 from planarena.generate.spelling import Style
 from planarena.generate.surfaces import MANNERS, surface
-from planarena.judges.overlap import mentioned, text_similarity, words
+from planarena.judges.overlap import mentioned, words
 from planarena.records.canonical import CanonicalError, canonical_bytes
+from planarena.tasks.atoms import resolve
 
 __all__ = [
     "check_call",
@@ -52,13 +54,15 @@ _REFERENCE = 0.34
 def check_written_query(brief: TaskBrief, turns: Sequence[str]) -> tuple[list[str], dict[str, Any], float]:
     """Check a query: every literal is stated by the message that needs it, every reference is told, no id is.
 
+    A reference to what an implied look-up gives may be left out where it can mean one thing only.
+
     Returns:
-        The messages, the passed checks with where each value is grounded, and how good it is in [0, 1]: 0.7 times
-        the words of references that it tells, 0.3 times its distance from the offline wording [ours].
+        The messages, the passed checks with where each value is grounded, and how good it is in [0, 1]: the share
+        of the references' words that it tells [ours].
 
     Raises:
         TextFaultError: `wrong_messages`, `empty_text`, `too_long`, `markup`, `ungrounded`, `reference_lost`,
-            `hidden_value`, `tool_name` or `leftover_template`.
+            `hidden_value`, `tool_name`, `leftover_template` or `invented_number`.
     """
     if len(turns) != len(brief.turns):
         raise TextFaultError("wrong_messages", f"{len(turns)} messages instead of {len(brief.turns)}")
@@ -78,16 +82,32 @@ def check_written_query(brief: TaskBrief, turns: Sequence[str]) -> tuple[list[st
         heard = " ".join(texts[: brief.turn_of[step.number] + 1])
         said += _stated(brief, step, heard)
         told += [
-            1.0 if _named(brief, step, name, heard) else _refers(brief.steps, step, name, heard)
+            1.0 if _named(brief, step, name, heard) else _refers(brief, step, name, heard)
             for name in step.bound
         ]
     try:
         checks = check_query(whole, brief.steps, said, brief.facts, brief.tools, brief.told)
     except QueryFaultError as fault:
         raise TextFaultError(fault.reason, fault.detail) from None
+    invented = foreign_numbers(whole, _sayable(brief))
+    if invented:
+        raise TextFaultError("invented_number", f"the query: {invented[0]} belongs to no step")
     coverage = sum(told) / len(told) if told else 1.0
-    distance = 1 - text_similarity(whole, " ".join(brief.turns))
-    return texts, {**checks, "stated_in_time": True}, round(0.7 * coverage + 0.3 * distance, 6)
+    return texts, {**checks, "stated_in_time": True}, round(coverage, 6)
+
+
+def _sayable(brief: TaskBrief) -> list[str]:
+    """Return the texts whose numbers a query may hold: every way to say its values, and what was said already."""
+    sources = [*brief.turns, *brief.told, *texts_in(dict(brief.facts))]
+    for step in brief.steps:
+        for name in step.arguments:
+            if name not in step.bound:
+                sources += ways_to_say(step, name, brief.year)
+        for source, pointer in step.bound.values():
+            sources += references(brief.steps, source, pointer)
+        # Earlier answers told what their steps gave: a later message may speak of it.
+        sources += _spoken(step.operation.tool.output_schema, step.result)
+    return sources
 
 
 def _literal_texts(step: StepWords) -> set[str]:
@@ -120,16 +140,23 @@ def _named(brief: TaskBrief, step: StepWords, name: str, heard: str) -> bool:
         return False
     styles = (Style(manner=manner, year=brief.year) for manner in range(MANNERS))
     names = (name_of(brief.steps[source], pointer, style) for style in styles)
-    return any(one is not None and is_told(one, heard) for one in names)
+    # At the start of a sentence a name may have a capital that it has not elsewhere.
+    return any(
+        one is not None and all(find_stated(heard, (value,)) is not None for value in one.values)
+        for one in names
+    )
 
 
-def _refers(steps: list[StepWords], step: StepWords, name: str, heard: str) -> float:
-    """Return the share of a reference's words that a text tells.
+def _refers(brief: TaskBrief, step: StepWords, name: str, heard: str) -> float:
+    """Return the share of a reference's words that a text tells; 1 where none is needed.
 
     Raises:
         TextFaultError: `reference_lost`: nothing tells which of the producer's values is meant.
     """
+    steps = brief.steps
     source, pointer = step.bound[name]
+    if _is_clear(brief, source, pointer):
+        return 1.0
     phrases = [content_words(phrase) for phrase in references(steps, source, pointer)]
     phrases = [phrase for phrase in phrases if phrase]
     if not phrases:
@@ -152,6 +179,18 @@ def _refers(steps: list[StepWords], step: StepWords, name: str, heard: str) -> f
             "reference_lost", f"step {step.number + 1}: nothing says that {name} is {meant!r}"
         )
     return best
+
+
+def _is_clear(brief: TaskBrief, source: int, pointer: str) -> bool:
+    """Say whether a value of an implied look-up is the only one it can be: no list that it was picked from."""
+    if source in brief.reported[brief.turn_of[source]]:
+        return False
+    path = parse_pointer(pointer)
+    for depth in range(len(path)):
+        around = resolve(brief.steps[source].result, path[:depth])
+        if isinstance(around, list) and len(around) > 1:
+            return False
+    return True
 
 
 # -- plan --------------------------------------------------------------------------------------

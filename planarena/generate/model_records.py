@@ -6,10 +6,28 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["FAILED", "KEPT", "PARTS", "Failure", "Proposal", "Scores", "Usage", "Written"]
+__all__ = [
+    "FAILED",
+    "IMPLAUSIBLE",
+    "KEPT",
+    "PARTS",
+    "UNJUDGED",
+    "Failure",
+    "Proposal",
+    "Scores",
+    "Usage",
+    "Written",
+]
 
 # Parts of a task's words and contrast that models are asked for, in the order in which they are kept.
-PARTS = ("query", "plan", "response", "rationale", "trajectory", "candidate")
+PARTS = (
+    *("plausible", "query", "actions", "round_trip"),
+    *("plan", "response", "rationale", "trajectory", "candidate"),
+)
+# What is said of a task that no one would ask for.
+IMPLAUSIBLE = "implausible"
+# What is said of a query that nobody could be had to read or serve: asking them again may do.
+UNJUDGED = "unjudged"
 # Verdicts that are not found by execution; the others are reasons of `planarena.generate.model_checks` and outcomes.
 KEPT, FAILED = "kept", "failed"
 
@@ -103,6 +121,7 @@ class Written(msgspec.Struct, frozen=True, array_like=True):
         scores: Relevance by a judge.
         usage: What all this cost.
         requests: How often models were asked, repairs by the gateway not counted.
+        refused: Why a judge would not have the task at all; empty when it did or was not asked.
     """
 
     scenario: int
@@ -118,6 +137,7 @@ class Written(msgspec.Struct, frozen=True, array_like=True):
     scores: tuple[Scores, ...] = ()
     usage: Usage = Usage()
     requests: int = 0
+    refused: str = ""
 
     def call_of(self, part: str) -> str:
         """Return the id of the call whose answer was kept for a part; empty when none was."""

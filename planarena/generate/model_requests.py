@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -9,10 +10,13 @@ from planarena.config import ModelsConfig
 from planarena.generate.model_records import PARTS
 from planarena.llm import Request, load_prompt, quote_data
 
-__all__ = ["PROMPTS", "build_request", "proposer_of"]
+__all__ = ["PROMPTS", "build_request", "build_turn", "judge_of", "proposer_of"]
 
 # Part -> the prompt file in data/prompts.
 PROMPTS = {
+    "plausible": "build_plausible",
+    "actions": "build_actions",
+    "round_trip": "build_round_trip",
     "query": "build_query",
     "plan": "build_plan",
     "response": "build_response",
@@ -38,6 +42,23 @@ def _list(items: dict[str, Any], least: int = 1, most: int = 64) -> dict[str, An
 
 
 _SCHEMAS: dict[str, dict[str, Any]] = {
+    "plausible": _object(
+        plausible={"type": "boolean"},
+        kind={"enum": ["", "undoes", "repeats", "too_late", "wrong_value", "no_purpose"]},
+        reason=_TEXT,
+    ),
+    "actions": _object(
+        actions=_list(
+            _object(
+                message={"type": "integer", "minimum": 1, "maximum": 16},
+                tool=_TEXT,
+                wanted={"enum": ["requested", "forbidden", "implied"]},
+                quote=_TEXT,
+            ),
+            least=0,
+            most=128,
+        )
+    ),
     "query": _object(versions=_list(_list(_TEXT, most=16), most=16)),
     "plan": _object(steps=_list(_object(step=_STEP, outline=_TEXT, needs=_list(_STEP, least=0), now=_TEXT))),
     "response": _object(answers=_list(_TEXT, most=16)),
@@ -53,7 +74,10 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
         )
     ),
 }
-assert set(PROMPTS) == set(_SCHEMAS) == set(PARTS)
+# A round trip is a conversation with tools: its answers have no schema.
+assert set(PROMPTS) == {*_SCHEMAS, "round_trip"} == set(PARTS)
+# Parts that judge: one look is enough, as cold as can be.
+_JUDGING = frozenset({"plausible", "actions"})
 
 
 def build_request(
@@ -73,13 +97,47 @@ def build_request(
         model=model,
         messages=prompt.messages(data=quote_data(material)),
         schema=_SCHEMAS[part],
-        temperature=config.temperature,
+        temperature=0.0 if part in _JUDGING else config.temperature,
         max_tokens=config.max_tokens,
         sample=sample,
         prompt=prompt.label,
         purpose=part,
         fallback=False,
     )
+
+
+def build_turn(
+    model: str,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+    config: ModelsConfig,
+    sample: int,
+) -> Request:
+    """Return the request for the next action of a round trip.
+
+    Args:
+        model: Whom.
+        messages: The conversation so far, its system message first.
+        tools: On offer, as OpenAI's.
+        config: Sampling.
+        sample: As `build_request`.
+    """
+    return Request(
+        model=model,
+        messages=messages,
+        tools=tools,
+        temperature=config.temperature,
+        max_tokens=config.max_tokens,
+        sample=sample,
+        prompt=load_prompt(PROMPTS["round_trip"]).label,
+        purpose="round_trip",
+        fallback=False,
+    )
+
+
+def judge_of(config: ModelsConfig, identity: str) -> str:
+    """Return the model that reads a task's query: the judge, or else a proposer, another one where there is one."""
+    return config.judge or proposer_of(config, identity, 1)
 
 
 def proposer_of(config: ModelsConfig, identity: str, turn: int = 0) -> str:

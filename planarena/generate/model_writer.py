@@ -7,7 +7,7 @@ gives stays as that one wrote it. Nothing is executed here; what proposals are w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
@@ -21,10 +21,21 @@ from planarena.generate.model_checks import (
     check_rationales,
     check_responses,
     check_trajectory,
-    check_written_query,
 )
-from planarena.generate.model_records import FAILED, KEPT, PARTS, Failure, Proposal, Scores, Usage, Written
-from planarena.generate.model_requests import PROMPTS, build_request, proposer_of
+from planarena.generate.model_queries import QueryWriter, Serve
+from planarena.generate.model_records import (
+    FAILED,
+    IMPLAUSIBLE,
+    KEPT,
+    PARTS,
+    UNJUDGED,
+    Failure,
+    Proposal,
+    Scores,
+    Usage,
+    Written,
+)
+from planarena.generate.model_requests import PROMPTS, build_request, judge_of, proposer_of
 from planarena.generate.model_texts import TextFaultError
 from planarena.judges import JudgedAction, SimilarityJudge
 from planarena.llm import Answer, Gateway, LLMError, Request, load_prompt, quote_data
@@ -101,6 +112,9 @@ class TaskWriter:
         brief: The task.
         identity: Names the task; decides who writes.
         samples: (part, model) -> the sample to ask for, where it is not the first.
+
+    Attributes:
+        serve: Serves a query unseen, where round trips are wanted.
     """
 
     def __init__(
@@ -113,6 +127,7 @@ class TaskWriter:
     ) -> None:
         self.meter, self.config, self.brief, self.identity = meter, config, brief, identity
         self.samples = samples or {}
+        self.serve: Serve | None = None
         self.failures: dict[str, list[Failure]] = {}
         self.proposals: dict[str, list[Proposal]] = {}
 
@@ -128,9 +143,11 @@ class TaskWriter:
             LLMError: One whose `stops` is true; answers got so far are in the cache.
         """
         written = Written(scenario, item)
-        if self.config.proposers:
+        if self.config.proposers and self.config.plausibility:
+            written = msgspec.structs.replace(written, refused=await self._refusal())
+        if self.config.proposers and not written.refused:
             written = await self._words(written)
-        if self.config.judge:
+        if self.config.judge and not written.refused:
             scores = await self._scores(written.turns or self.brief.turns, choices)
             written = msgspec.structs.replace(written, scores=scores)
         ordered = [one for part in sorted(self.proposals) for one in self.proposals[part]]
@@ -144,8 +161,8 @@ class TaskWriter:
         )
 
     async def _words(self, written: Written) -> Written:
-        query = await self._query()
-        turns = query[0] if query else list(self.brief.turns)
+        query = await QueryWriter(self, self.serve).infer()
+        turns = query.turns if query else list(self.brief.turns)
         jobs: list[Any] = [self._plan(turns), self._responses(turns)]
         if self.config.rationales:
             jobs.append(self._rationales(turns))
@@ -162,8 +179,8 @@ class TaskWriter:
         rationales = done[2] if self.config.rationales else None
         return msgspec.structs.replace(
             written,
-            turns=tuple(query[0]) if query else (),
-            checks=query[1] if query else {},
+            turns=tuple(query.turns) if query else (),
+            checks=query.checks if query else {},
             plan=plan[0] if plan else "",
             step_plans=plan[1] if plan else (),
             responses=responses or (),
@@ -172,10 +189,20 @@ class TaskWriter:
 
     # -- asking --------------------------------------------------------------------------------
 
-    async def _ask(
-        self, part: str, model: str, material: dict[str, Any], read: Callable[[Answer], _T]
+    async def ask(
+        self, part: str, model: str, material: dict[str, Any], read: Callable[[Answer], _T | Awaitable[_T]]
     ) -> tuple[Answer, _T] | None:
-        """Ask, check, and ask once more with the fault named; a failure is noted and gives None."""
+        """Ask, check, and ask once more with the fault named; a failure is noted and gives None.
+
+        Args:
+            part: One of `PARTS`.
+            model: Whom.
+            material: Goes in quoted.
+            read: Checks an answer; it raises `TextFaultError`.
+
+        Raises:
+            LLMError: One whose `stops` is true.
+        """
         sample = self.samples.get((part, model), 0)
         request = build_request(part, model, material, self.config, sample)
         refused: _Refused | None = None
@@ -188,78 +215,61 @@ class TaskWriter:
                 refused = _Refused(None, error.kind, error.what)
                 break
             try:
-                return answer, read(answer)
+                value = read(answer)
+                return answer, await value if isinstance(value, Awaitable) else value
             except TextFaultError as fault:
                 refused = _Refused(answer, fault.reason, fault.detail)
+                if fault.reason == UNJUDGED:
+                    break  # no fault of the answer
                 if attempt == 0:
                     # The detail may quote texts of others: it goes in as data does.
                     words = f"{fault.reason}: {quote_data(fault.detail[:_DETAIL])}"
                     request = repair_request(request, Stored(answer.text, finish=answer.finish), words)
         assert refused is not None
-        self._fail(part, model, refused, request, sample)
-        return None
-
-    def _fail(self, part: str, model: str, refused: _Refused, request: Request, sample: int) -> None:
         detail = refused.detail[:_DETAIL]
-        self.failures.setdefault(_place(part, model), []).append(
-            Failure(part, model, refused.kind, detail, sample)
-        )
+        self.fail(Failure(part, model, refused.kind, detail, sample))
         # A query that was refused is noted version by version already.
         if refused.answer is not None and part != "query":
-            self._note(
-                part, model, refused.answer.call_id, request.prompt, refused.answer.value, FAILED, detail
-            )
+            self.note(part, model, refused.answer, refused.answer.value, FAILED, detail)
+        return None
 
-    def _note(
+    def fail(self, failure: Failure) -> None:
+        """Note a request that gave nothing of use."""
+        self.failures.setdefault(_place(failure.part, failure.model), []).append(failure)
+
+    def note(
         self,
         part: str,
         model: str,
-        call_id: str,
-        prompt: str,
+        call: Answer | str,
         content: Any,
         verdict: str,
         detail: str = "",
         step: int = -1,
     ) -> None:
-        self.proposals.setdefault(_place(part, model), []).append(
-            Proposal(part, model, call_id, prompt, content, verdict, detail, step)
-        )
+        """Note a proposal; arguments as `Proposal`, whose prompt is that of the part."""
+        call_id = call if isinstance(call, str) else call.call_id
+        one = Proposal(part, model, call_id, _label(part), content, verdict, detail[:_DETAIL], step)
+        self.proposals.setdefault(_place(part, model), []).append(one)
 
     def _writer(self) -> str:
         return proposer_of(self.config, self.identity)
 
     # -- the parts -----------------------------------------------------------------------------
 
-    async def _query(self) -> tuple[list[str], dict[str, Any]] | None:
-        """Infer queries and keep the best of those that pass (paper 000 section 3.1)."""
-        model, label = self._writer(), _label("query")
-
-        def read(answer: Answer) -> tuple[float, list[str], dict[str, Any]]:
-            good: list[tuple[float, int, list[str], dict[str, Any]]] = []
-            fault: TextFaultError | None = None
-            noted: list[tuple[list[str], str, str]] = []
-            for place, version in enumerate(answer.value["versions"][: self.config.queries]):
-                try:
-                    turns, checks, score = check_written_query(self.brief, version)
-                except TextFaultError as error:
-                    fault = fault or error
-                    noted.append((version, error.reason, error.detail))
-                else:
-                    good.append((score, -place, turns, checks))
-                    noted.append((turns, "not_best", f"score {score:.3f}"))
-            best = max(good, default=None, key=lambda one: one[:2])
-            for place, (turns, verdict, detail) in enumerate(noted):
-                kept = best is not None and place == -best[1]
-                self._note(
-                    "query", model, answer.call_id, label, turns, KEPT if kept else verdict, detail[:_DETAIL]
-                )
-            if best is None:
-                assert fault is not None
-                raise fault
-            return best[0], best[2], best[3]
-
-        found = await self._ask("query", model, self.brief.for_query(self.config.queries), read)
-        return None if found is None else found[1][1:]
+    async def _refusal(self) -> str:
+        """Have the task judged before words are paid for; a judge that fails refuses nothing."""
+        judge = judge_of(self.config, self.identity)
+        found = await self.ask(
+            "plausible", judge, self.brief.for_plausible(), lambda answer: dict(answer.value)
+        )
+        if found is None:
+            return ""
+        answer, value = found
+        good = value["plausible"]
+        reason = "" if good else value["kind"] or "no_purpose"
+        self.note("plausible", judge, answer, value, KEPT if good else IMPLAUSIBLE, value["reason"])
+        return reason
 
     async def _plan(self, turns: list[str]) -> tuple[str, tuple[str, ...]] | None:
         def read(answer: Answer) -> tuple[str, tuple[str, ...]]:
@@ -281,11 +291,11 @@ class TaskWriter:
 
     async def _kept(self, part: str, material: dict[str, Any], read: Callable[[Answer], _T]) -> _T | None:
         model = self._writer()
-        found = await self._ask(part, model, material, read)
+        found = await self.ask(part, model, material, read)
         if found is None:
             return None
         answer, value = found
-        self._note(part, model, answer.call_id, _label(part), answer.value, KEPT)
+        self.note(part, model, answer, answer.value, KEPT)
         return value
 
     async def _trajectory(self, turns: list[str], model: str) -> None:
@@ -294,13 +304,13 @@ class TaskWriter:
         def read(answer: Answer) -> list[dict[str, Any]]:
             return check_trajectory(self.brief, answer.value["calls"])
 
-        found = await self._ask("trajectory", model, self.brief.for_trajectory(turns), read)
+        found = await self.ask("trajectory", model, self.brief.for_trajectory(turns), read)
         if found is not None:
-            self._note("trajectory", model, found[0].call_id, _label("trajectory"), found[1], "")
+            self.note("trajectory", model, found[0], found[1], "")
 
     async def _candidates(self, turns: list[str]) -> None:
         """Have choices proposed at every decision point (paper 000 section 3.3)."""
-        model, label = proposer_of(self.config, self.identity, 1), _label("candidate")
+        model = proposer_of(self.config, self.identity, 1)
         count = self.config.candidates
 
         def read(answer: Answer) -> list[dict[str, Any]]:
@@ -309,7 +319,7 @@ class TaskWriter:
                 raise TextFaultError("no_candidates", "it proposes nothing for any step")
             return found
 
-        answered = await self._ask("candidate", model, self.brief.for_candidates(turns, count), read)
+        answered = await self.ask("candidate", model, self.brief.for_candidates(turns, count), read)
         if answered is None:
             return
         answer, proposed = answered
@@ -335,7 +345,7 @@ class TaskWriter:
             if not verdict:
                 taken[step] += 1
                 seen.append((step, tool, arguments))
-            self._note("candidate", model, answer.call_id, label, content, verdict, detail, step)
+            self.note("candidate", model, answer, content, verdict, detail, step)
 
     # -- relevance -----------------------------------------------------------------------------
 

@@ -273,7 +273,8 @@ class ProposalRow(TableRow, frozen=True):
     Attributes:
         trajectory_id: The gold trajectory that it is for, or the contrastive one that it became.
         step: Of a candidate: the decision point; else -1.
-        part: `query`, `plan`, `response`, `rationale`, `trajectory` or `candidate`.
+        part: `plausible`, `query`, `actions`, `round_trip`, `plan`, `response`, `rationale`, `trajectory` or
+            `candidate`.
         model: Its name, as given.
         prompt: Name, version and digest of the prompt file.
         llm_call_id: The model call that gave it.

@@ -28,7 +28,7 @@ from llm_build_model import GoodModel, is_repair, part_of
 from llm_server import FAULTS, Script, ScriptedServer
 
 SOURCES = ("builtin:email", "builtin:travel", "builtin:banking")
-PARTS = {"query", "plan", "response", "rationale", "trajectory", "candidate"}
+PARTS = {"query", "actions", "plan", "response", "rationale", "trajectory", "candidate"}
 GATEWAY_KINDS = {
     *("timeout", "dropped", "server_error", "rate_limited", "empty", "wrong_json", "truncated"),
     *("tool_call_in_text", "circuit_open", "too_long", "refused", "bad_request"),
@@ -37,7 +37,8 @@ CHECK_KINDS = {
     *("wrong_messages", "empty_text", "too_long", "markup", "ungrounded", "reference_lost", "hidden_value"),
     *("tool_name", "leftover_template", "plan_coverage", "plan_order", "plan_needs", "missing_output"),
     *("invented_number", "rationale_coverage", "foresight", "bad_arguments", "bad_reference"),
-    *("too_many_calls", "no_candidates"),
+    *("too_many_calls", "no_candidates", "action_missing", "action_forbidden", "action_added", "bad_quote"),
+    "unjudged",
 }
 
 

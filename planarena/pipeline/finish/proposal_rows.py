@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from planarena.generate.model_records import Written
@@ -11,7 +12,7 @@ from planarena.records.tables import ProposalRow, TrajectoryRow
 if TYPE_CHECKING:
     from planarena.pipeline.finish.scenario_rows import ScenarioRows
 
-__all__ = ["write_proposals"]
+__all__ = ["count_written", "write_proposals"]
 
 
 def write_proposals(
@@ -43,6 +44,12 @@ def write_proposals(
                 detail=one.detail,
             )
         )
+    count_written(counts, written)
+
+
+def count_written(counts: Counter[str], written: Written) -> None:
+    """Count what models gave for a task, used or not, and what it cost."""
+    for one in written.proposals:
         counts[f"proposals_{one.part}:{one.verdict}"] += 1
     for failure in written.failures:
         counts[f"llm_failures:{failure.kind}"] += 1

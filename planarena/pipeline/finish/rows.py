@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from planarena.config import BuildConfig
+from planarena.generate.model_records import IMPLAUSIBLE
 from planarena.pipeline.execute.origins import origin_of
 from planarena.pipeline.finish.contrast_rows import write_contrast, write_no_call
-from planarena.pipeline.finish.proposal_rows import write_proposals
+from planarena.pipeline.finish.proposal_rows import count_written, write_proposals
 from planarena.pipeline.finish.scenario_rows import ScenarioRows
 from planarena.pipeline.products import (
     Discard,
@@ -113,6 +114,12 @@ def _add(rows: ScenarioRows, item: Executed | Discard, said: Language | Discard,
         rows.discard(item)
     elif isinstance(said, Discard):
         rows.discard(said)
+    elif said.written is not None and said.written.refused:
+        # Paid for and counted, but no trajectory: nobody would ask for it.
+        tools = ", ".join(rows.scenario.atoms[step.atom].tool for step in item.steps)
+        why = next(one.detail for one in said.written.proposals if one.part == "plausible")
+        rows.discard(Discard(tools, "models", f"{IMPLAUSIBLE}_{said.written.refused}", why))
+        count_written(rows.counts, said.written)
     elif decision != KEEP:
         tools = ", ".join(rows.scenario.atoms[step.atom].tool for step in item.steps)
         rows.discard(Discard(tools, *_REFUSED[decision], said.turns[0]))

@@ -9,7 +9,7 @@ import msgspec
 
 from planarena.config import BuildConfig, QuotaConfig
 from planarena.generate.model_brief import TaskBrief
-from planarena.generate.model_requests import build_request, proposer_of
+from planarena.generate.model_requests import build_request, judge_of, proposer_of
 from planarena.llm import ModelConfig, Request
 from planarena.llm.backend import LiteLLMBackend
 from planarena.pipeline.execute.chunk import execute_chunk
@@ -124,6 +124,19 @@ def _requests(config: BuildConfig, brief: TaskBrief, points: list[int], identity
         yield _asked(
             config, "query", writer, brief.for_query(wanted.queries), wanted.queries * (spoken + _JSON)
         )
+        reader = judge_of(wanted, identity)
+        if wanted.plausibility:
+            yield _asked(config, "plausible", reader, brief.for_plausible(), 2 * _SCORE + _JSON)
+        # The first version read is mostly kept.
+        yield _asked(config, "actions", reader, brief.for_actions(turns), steps * (_CALL + _JSON))
+        if wanted.round_trip:
+            tools = _tokens([tool.to_openai() for tool in brief.tools.values()])
+            seen = spoken + tools
+            for step in brief.steps:
+                yield _Asked("round_trip", wanted.round_trip, seen, _CALL)
+                seen += _CALL + _tokens(step.result)
+            for _ in turns:
+                yield _Asked("round_trip", wanted.round_trip, seen, _RATIONALE)
         yield _asked(config, "plan", writer, brief.for_plan(turns), 2 * plan + steps * _JSON)
         yield _asked(config, "response", writer, brief.for_response(turns), told + _JSON)
         if wanted.rationales:

@@ -16,14 +16,17 @@ from typing import Protocol
 import msgspec
 
 from planarena.config import BuildConfig, ModelsConfig
+from planarena.data import load_yaml
 from planarena.environments.catalog import operations_of, wording_of
 from planarena.formats import Call
 from planarena.generate.model_brief import TaskBrief
-from planarena.generate.model_records import Failure, Written
+from planarena.generate.model_records import UNJUDGED, Failure, Written
 from planarena.generate.model_writer import Choice, Meter, TaskWriter
 from planarena.llm import Budget, LLMError, ModelConfig, Spent, SyncGateway, read_model
 from planarena.pipeline.execute.chunk import execute_chunk
+from planarena.pipeline.execute.scenarios import rng_for
 from planarena.pipeline.language.describe import describe_chunk, reported_in, steps_of
+from planarena.pipeline.models.round_trip import RoundTrip
 from planarena.pipeline.products import (
     Assignment,
     Candidate,
@@ -43,7 +46,7 @@ __all__ = ["ModelPhase", "brief_of", "choices_of", "models_of", "with_plain_name
 # A proposed trajectory may be so much longer than the longest task [ours].
 _SPARE_CALLS = 3
 # Failures without an answer: the same request may be made again. Answers are kept, only another sample asks again.
-_NO_ANSWER = frozenset({"timeout", "dropped", "server_error", "rate_limited", "circuit_open"})
+_NO_ANSWER = frozenset({"timeout", "dropped", "server_error", "rate_limited", "circuit_open", UNJUDGED})
 _POLL = 0.5
 
 
@@ -76,11 +79,14 @@ def with_plain_names(config: ModelsConfig) -> ModelsConfig:
     """Return the choice of models by the names that requests, tables and accounts have: without the keys' variables."""
     names = [read_model(name).name for name in config.proposers]
     judge = read_model(config.judge).name if config.judge else ""
-    return msgspec.structs.replace(config, proposers=tuple(dict.fromkeys(names)), judge=judge)
+    solver = read_model(config.round_trip).name if config.round_trip else ""
+    return msgspec.structs.replace(
+        config, proposers=tuple(dict.fromkeys(names)), judge=judge, round_trip=solver
+    )
 
 
 def _names(config: ModelsConfig) -> tuple[str, ...]:
-    return (*config.proposers, *((config.judge,) if config.judge else ()))
+    return (*config.proposers, *(name for name in (config.judge, config.round_trip) if name))
 
 
 class Accounts(Protocol):
@@ -239,6 +245,8 @@ class ModelPhase:
             identity = f"{scenario.scenario_id} {task.expression} {[step.bound for step in task.steps]}"
             meter = Meter(self._gateway.gateway, self._check)
             writer = TaskWriter(meter, self._models, brief, identity, _samples(before))
+            if self._models.round_trip:
+                writer.serve = RoundTrip(scenario, task, brief).serve
             return await writer.write(*place, choices_of(task, said, brief))
         except LLMError as error:
             self._stop = self._stop or error
@@ -276,6 +284,9 @@ def brief_of(config: BuildConfig, scenario: ExecutedScenario, task: Executed, sa
     operations = {name: op for domain in scenario.domains for name, op in operations_of(domain).items()}
     wording = {name: words for domain in scenario.domains for name, words in wording_of(domain).items()}
     steps = steps_of(scenario, task, operations, wording)
+    # The same task has the same speaker, however it came to be.
+    who = rng_for(config.seed, "persona", scenario.scenario_id, task.expression)
+    people = load_yaml("prompts/people.yaml")
     return TaskBrief(
         steps=steps,
         before=task.before,
@@ -290,6 +301,9 @@ def brief_of(config: BuildConfig, scenario: ExecutedScenario, task: Executed, sa
         plan=said.plan,
         reported=[reported_in(task, turn) for turn in range(len(said.turns))],
         most_calls=config.composition.max_actions + _SPARE_CALLS,
+        persona=who.choice(people["personas"]),
+        motive=who.choice(people["motives"]),
+        scenario=f"{scenario.title}. {scenario.description}",
     )
 
 

@@ -26,9 +26,12 @@ def render_scorecard(info: Mapping[str, Any]) -> str:
         escape_markdown(PUBLISHED_NOTE),
     ]
     refused = refused_references(counts)
+    once = ", save of live tools that were executed once" if counts.get("gold_unproven") else ""
     parts.append(
         "References with two meanings: the build resolves every reference again at the moment of its use and refuses the "
-        "candidate where the answer has changed or rests on a tie, so none is in the tables. Refused: "
+        "candidate where the answer has changed or rests on a tie, so none is in the tables"
+        + once
+        + ". Refused: "
         + (", ".join(f"{escape_markdown(reason)} {number:,}" for reason, number in refused.items()) or "none")
         + "."
     )

@@ -128,7 +128,9 @@ def _chunk(run: Run, path: Path, effects: Mapping[str, str]) -> Chunk:
         if name in wanted:
             status, result, kind = executions.get(execution, ("ok", "", ""))
             feeding = () if bound == "{}" else tuple(one["step"] for one in decode(bound).values())
-            call = Call(step, turn, tool, effects[tool], decode(arguments), feeding, asked, status, result, kind)
+            call = Call(
+                step, turn, tool, effects[tool], decode(arguments), feeding, asked, status, result, kind
+            )
             calls.setdefault(name, []).append(call)
     for found in calls.values():
         found.sort(key=lambda call: call.step)

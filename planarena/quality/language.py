@@ -38,7 +38,7 @@ def measure_language(messages: Iterable[str]) -> dict[str, Any]:
     """
     everything = list(messages)
     pool = [text for text in everything if len(text) >= _SHORTEST]
-    random.Random(0).shuffle(pool)  # noqa: S311  no secret, and the same order for the same messages
+    random.Random(0).shuffle(pool)
     taken: list[list[str]] = []
     size = 0
     for text in pool:

@@ -18,7 +18,14 @@ from planarena.quality.conversations import Conversation, Point, read_chunks
 from planarena.quality.language import measure_language, repeats_a_phrase
 from planarena.records import RIGHT_OUTCOMES, WRONG_OUTCOMES, Run
 
-__all__ = ["MOST_GOLD", "measure_answers", "measure_contrast", "measure_dialogue", "measure_emulated", "measure_run"]
+__all__ = [
+    "MOST_GOLD",
+    "measure_answers",
+    "measure_contrast",
+    "measure_dialogue",
+    "measure_emulated",
+    "measure_run",
+]
 
 # A share over so many is known to one or two points of a hundred; more would only take time.
 MOST_GOLD = 2_500
@@ -98,9 +105,7 @@ def measure_answers(conversations: Sequence[Conversation]) -> dict[str, Any]:
 def _untold(conversation: Conversation) -> list[str]:
     """Return the effects of the calls that no answer tells of."""
     turn = {call.step: call.turn for call in conversation.calls}
-    feeding = {
-        source for call in conversation.calls for source in call.feeding if turn[source] == call.turn
-    }
+    feeding = {source for call in conversation.calls for source in call.feeding if turn[source] == call.turn}
     left = conversation.required.copy()
     for call in conversation.calls:
         if call.step not in feeding and left[call.tool]:

@@ -171,13 +171,13 @@ class StepWords(NamedTuple):
         # Tools without records of their own go by what they are called in short.
         kind = noun or ("" if producer.wording.records else f"{producer.operation.tool.wire_name} {pointer}")
         if memory is not None:
-            fresh, name = memory.is_fresh(source, pointer, kind), memory.names.get((source, pointer))
+            fresh, called = memory.is_fresh(source, pointer, kind), memory.names.get((source, pointer))
             memory.mention(source, pointer, kind)
             pointing = reference.again or _pointing(noun) or (reference.short if kind else ())
             if fresh and pointing:
                 return producer._phrase(pointing, voice, said)
-            if name is not None:
-                return name
+            if called is not None:
+                return called
         if voice.near == source or (memory is not None and source in memory.shown):
             return producer._phrase(reference.short, voice, said)
         return self._described(source, pointer, voice._replace(near=None), said)

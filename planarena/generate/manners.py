@@ -53,9 +53,8 @@ STYLES: dict[str, Style] = {
     ),
     "chatty": Style(
         (
-            ("could you ", "?"), ("can you please ", "?"), ("I'd love it if you could ", "."), ("please ", "."),
-            ("would you mind helping? I need you to ", "."), ("I need a hand: ", "."), ("be a star and ", "."),
-            ("do me a favour and ", "."), ("can I ask you to ", "?"), ("let's get this over with: ", "."),
+            ("could you ", "?"), ("can you please ", "?"), ("I'd love it if you could ", "."), ("please ", "."), ("be a star and ", "."),
+            ("do me a favour and ", "."), ("can I ask you to ", "?"),
             ("would you be so kind as to ", "?"), ("you know what I need? Please ", "."), ("time to ", "."),
         ),
         (
@@ -150,7 +149,7 @@ GREETINGS = (
     "Hey there, ", "Hi, hope you're well! ", "Good morning! ", "Hello, me again, ", "Hi there! ", "Good evening! ",
     "Hey, I'm about to run into a meeting, so ", "Hi! I keep putting this off, ", "Hello! Busy week over here, ",
     "Hey, quick favour before I leave: ", "Hi, I'm a bit lost with all this, ", "Good afternoon! ", "Hey! ",
-    "Hello hello! ", "Hi, it's me. ", "Hey, are you there? ", "Hi! Long day, ", "Hello, I could use your help, ",
+    "Hello hello! ", "Hi, it's me. ", "Hey, are you there? ", "Hi! Long day, ",
     "Ah, there you are! ", "Hi, sorry to be a nuisance, ", "Hey, one for you: ", "Hello! Nice and sunny here today. ",
     "Hi! I finally have a minute, ", "Well, hello! ", "Hi again, ", "Hey, so, ", "Hi! My list is endless today, ",
     "Good morning, coffee in hand, ", "Hello from the train! ", "Hi! Back at my desk at last, ",

@@ -156,14 +156,13 @@ class _Sentences:
 
 
 def _greeted(sentence: str, first: Piece, style: Style, rng: Random) -> str:
-    greeting = spell(pick(GREETINGS, rng), style)
-    if greeting.rstrip()[-1] in "!.?:" or first.whole or sentence.startswith(("I ", "I'")):
-        return (
-            greeting.rstrip(" ,:") + ("" if greeting.rstrip()[-1] in "!.?" else ".") + " " + sentence
-            if (greeting.rstrip()[-1] in "!.?" or first.whole)
-            else greeting + sentence
-        )
-    return greeting + sentence[:1].lower() + sentence[1:]
+    greeting = spell(pick(GREETINGS, rng), style).rstrip()
+    if greeting[-1] in "!.?":
+        return f"{greeting} {sentence}"
+    if first.whole:
+        return f"{greeting.rstrip(',:')}. {sentence}"
+    mine = sentence.startswith(("I ", "I'"))
+    return f"{greeting} {sentence if mine else sentence[:1].lower() + sentence[1:]}"
 
 
 def _loose(sentences: list[str], pieces: Sequence[Piece]) -> str:

@@ -59,13 +59,13 @@ def _datetime(text: str, manner: int, year: str) -> str:
     return f"{_date(moment.date().isoformat(), manner, year)} at {_time(moment.strftime('%H:%M'), manner)}"
 
 
-def _money(value: float, manner: int) -> str:
-    amount = f"{value:.2f}" if value % 1 else f"{int(value)}"
+def _money(value: Any, manner: int) -> str:
+    amount = f"{int(value)}" if isinstance(value, int) or not value % 1 else f"{value:.2f}"
     return (f"€{amount}", f"{amount} euros", f"{amount} EUR", f"€{amount}", f"€{amount}")[manner]
 
 
-def _plain_number(value: float) -> str:
-    return f"{int(value)}" if float(value).is_integer() else f"{value}"
+def _plain_number(value: Any) -> str:
+    return f"{int(value)}" if isinstance(value, int) or value.is_integer() else f"{value}"
 
 
 def surface(
@@ -128,8 +128,8 @@ def _field(key: str, value: Any, schema: dict[str, Any], manner: int, year: str)
     return f"{key if chosen else words_of(key)} {text}"
 
 
-def _number_surface(value: float, kind: Any, manner: int) -> str:
-    if not math.isfinite(value):
+def _number_surface(value: Any, kind: Any, manner: int) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if kind == "money":
         return _money(value, manner)

@@ -75,7 +75,12 @@ def _spelled(template: str, british: bool, contracted: bool) -> tuple[Segment, .
 
     def written(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         return tuple(
-            Segment(kind, spell(text, style) if kind == "text" else text, written(inner), tuple(spell(word, style) for word in noun))
+            Segment(
+                kind,
+                spell(text, style) if kind == "text" else text,
+                written(inner),
+                tuple(spell(word, style) for word in noun),
+            )
             for kind, text, inner, noun in segments
         )
 
@@ -120,7 +125,7 @@ def _render_fields(
             out.append(_render_fields(inner, record, properties, style) or "")
         else:
             value = record.get(text)
-            if value is None or value in ([], ""):
+            if value in (None, [], ""):
                 return None
             said = surface(value, properties.get(text, {}), style.manner, None, style.year)
             out.append(counted(value, said, noun))

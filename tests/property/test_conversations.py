@@ -12,8 +12,8 @@ from planarena.environments.catalog import restore_world, wording_of
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
 from planarena.generate.words import repeated_phrase
-from planarena.pipeline.execute import execute_chunk
-from planarena.pipeline.language import describe_chunk, steps_of
+from planarena.pipeline.execute.chunk import execute_chunk
+from planarena.pipeline.language.describe import describe_chunk, steps_of
 from planarena.pipeline.products import Discard
 from planarena.tasks.atoms import resolve
 

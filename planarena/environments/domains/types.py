@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from planarena.tools.semantics import Semantic
 
 __all__ = [
     "Address", "Airport", "City", "Count", "Credit", "Date", "Datetime", "EmailAddress", "FreeTime", "Landing",
-    "Minutes", "Money", "Payable", "Percent", "Person", "Rating", "Time", "Title", "Workday",
+    "Minutes", "Money", "Payable", "Percent", "Person", "Rating", "RoomName", "Time", "Title", "Workday",
 ]  # fmt: skip
 
 City = Annotated[str, Semantic("city", surface="name")]
@@ -34,3 +34,18 @@ Minutes = Annotated[int, Semantic("minutes", surface="minutes", minimum=0)]
 Percent = Annotated[int, Semantic("percent", surface="percent", minimum=0, maximum=100)]
 Count = Annotated[int, Semantic("count", surface="number", minimum=0)]
 Rating = Annotated[float, Semantic("rating", surface="number", minimum=0, maximum=10)]
+# Rooms of a home: music plays where lights are switched.
+RoomName = Annotated[
+    Literal[
+        "kitchen",
+        "living room",
+        "bedroom",
+        "bathroom",
+        "study",
+        "hallway",
+        "dining room",
+        "guest room",
+        "nursery",
+    ],
+    Semantic("room", surface="word"),
+]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from planarena.environments.environment import tool
 
 from planarena.environments import Environment, Seed, World, operations
+from planarena.environments.contract import tool
 from planarena.environments.state import Footprint
 from planarena.environments.wording import ToolWording
 from planarena.episodes import Episode

@@ -2,55 +2,78 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from random import Random
+from typing import Annotated, Literal
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Datetime, EmailAddress, Person
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import Count, Datetime, EmailAddress, Person
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    AttachmentId,
-    Contact,
-    Draft,
-    DraftId,
-    Filter,
-    Folder,
-    Found,
-    Group,
-    Keyword,
-    Label,
-    LabelCreated,
-    Labelled,
-    MessageId,
-    MessageSummary,
-    Opened,
-    Sent,
-    Subject,
-    Text,
-    Thread,
-    ThreadId,
-)
-from .world import EmailScenario
+from .world import PROPOSALS, make_mailbox
 
 __all__ = ["EmailBox"]
 
 MAX_DRAFT_MB = 20.0
 
 
-class EmailBox(EmailScenario):
+MessageId = Annotated[str, Semantic("email_message_id", hidden=True)]
+ThreadId = Annotated[str, Semantic("email_thread_id", hidden=True)]
+DraftId = Annotated[str, Semantic("email_draft_id", hidden=True)]
+AttachmentId = Annotated[str, Semantic("email_attachment_id", hidden=True)]
+FilterId = Annotated[str, Semantic("email_filter_id", hidden=True)]
+Subject = Annotated[str, Semantic("email_subject", surface="name")]
+Text = Annotated[str, Semantic("email_text", surface="name")]
+Keyword = Annotated[str, Semantic("email_keyword", surface="name")]
+Label = Annotated[str, Semantic("email_label", surface="name")]
+FileName = Annotated[str, Semantic("file_name", surface="name")]
+Megabytes = Annotated[float, Semantic("megabytes", surface="number")]
+Phone = Annotated[str, Semantic("phone_number")]
+Folder = Annotated[Literal["inbox", "archive", "sent"], Semantic("email_folder", surface="word")]
+AnyFolder = Annotated[
+    Literal["inbox", "archive", "sent", "scheduled"], Semantic("email_any_folder", surface="word")
+]
+Status = Annotated[Literal["sent", "scheduled"], Semantic("email_status", surface="word")]
+Group = Annotated[
+    Literal["work", "family", "personal", "supplier"], Semantic("contact_group", surface="word")
+]
+
+record = Fields(
+    message_id=MessageId, subject=Subject, sender=Person, date=Datetime, folder=AnyFolder,
+    attachment_count=Count, attachment_id=AttachmentId, file_name=FileName, size_mb=Megabytes,
+    count=Count, thread_id=ThreadId, sender_address=EmailAddress, recipient_address=EmailAddress,
+    body=Text, labels=[Label], message_count=Count, participants=[Person], name=Person,
+    address=EmailAddress, phone=Phone, group=Group, draft_id=DraftId, to=EmailAddress,
+    attachments=[FileName], attachment_mb=Megabytes, status=Status, label=Label,
+    filter_id=FilterId, matched=Count,
+)  # fmt: skip
+MESSAGE_SUMMARY = record("message_id subject sender date folder attachment_count")
+CONTACT = record("name address phone group")
+DRAFT = record("draft_id to subject attachments attachment_mb")
+
+
+class EmailBox(Environment):
     """One person's mailbox."""
 
     domain = "email"
     summary = "A mailbox with folders, threads, contacts, drafts, labels, attachments and filters."
+    proposals = PROPOSALS
 
-    @tool("read")
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a mailbox around one situation."""
+        return make_mailbox(cls.seeds(), rng, shared)
+
+    @tool("read", gives=record("count messages", messages=[MESSAGE_SUMMARY]))
     def search_emails(
         self,
         sender: Person | None = None,
         keyword: Keyword | None = None,
         folder: Folder | None = None,
         label: Label | None = None,
-    ) -> Found:
+    ) -> Result:
         """Search the mailbox by any of the criteria and list up to ten matching emails, most recent first.
 
         Args:
@@ -70,50 +93,56 @@ class EmailBox(EmailScenario):
             and (label is None or label in message["labels"])
             and (word is None or word in message["subject"].casefold() or word in message["body"].casefold())
         ]
-        return {"count": len(found), "messages": [_summary(message) for message in _latest(found)[:10]]}
+        return {"count": len(found), "messages": _latest(found)}
 
-    @tool("read")
-    def open_email(self, message_id: MessageId) -> Opened:
+    @tool(
+        "read",
+        gives=record(
+            "message_id thread_id subject sender sender_address recipient_address date folder body labels"
+            " attachments",
+            attachments=[record("attachment_id file_name size_mb")],
+        ),
+    )
+    def open_email(self, message_id: MessageId) -> Result:
         """Open one email: its text, sender's address, labels, thread and attachments.
 
         Args:
             message_id: The email.
         """
-        return cast(Opened, self.require("messages", message_id, "email"))
+        return self.require("messages", message_id, "email")
 
-    @tool("read")
-    def get_email_thread(self, thread_id: ThreadId) -> Thread:
+    @tool("read", gives=record("subject message_count participants messages", messages=[MESSAGE_SUMMARY]))
+    def get_email_thread(self, thread_id: ThreadId) -> Result:
         """List the emails of a conversation, sent ones included, most recent first.
 
         Args:
             thread_id: The conversation.
         """
-        found = _latest(
-            [message for message in self.state.scan("messages") if message["thread_id"] == thread_id]
-        )
+        found = self.rows("messages", thread_id=thread_id)
         if not found:
             raise ToolError("not_found", f"There is no conversation with id {thread_id}.")
+        first = min(found, key=lambda message: (message["date"], message["message_id"]))
         return {
-            "subject": found[-1]["subject"],
+            "subject": first["subject"],
             "message_count": len(found),
             "participants": sorted({message["sender"] for message in found}),
-            "messages": [_summary(message) for message in found[:10]],
+            "messages": _latest(found),
         }
 
-    @tool("read")
-    def find_email_contact(self, name: Person) -> Contact:
+    @tool("read", gives=CONTACT)
+    def find_email_contact(self, name: Person) -> Result:
         """Look up a person in the address book by full name.
 
         Args:
             name: Full name of the person.
         """
-        for contact in self.state.scan("contacts"):
-            if contact["name"] == name:
-                return cast(Contact, contact)
-        raise ToolError("contact_not_found", f"{name} is not in the address book.")
+        found = self.rows("contacts", name=name)
+        if not found:
+            raise ToolError("contact_not_found", f"{name} is not in the address book.")
+        return found[0]
 
-    @tool("create")
-    def save_sender_as_contact(self, message_id: MessageId, group: Group) -> Contact:
+    @tool("create", gives=CONTACT)
+    def save_sender_as_contact(self, message_id: MessageId, group: Group) -> Result:
         """Add the sender of an email to the address book.
 
         Args:
@@ -126,10 +155,10 @@ class EmailBox(EmailScenario):
         if self.state.get("contacts", address):
             raise ToolError("already_a_contact", f"{message['sender']} is already in the address book.")
         contact = {"name": message["sender"], "address": address, "phone": "", "group": group}
-        return cast(Contact, self.state.put("contacts", address, contact))
+        return self.state.put("contacts", address, contact)
 
-    @tool("create")
-    def draft_new_email(self, to: EmailAddress, subject: Subject, body: Text) -> Draft:
+    @tool("create", gives=DRAFT)
+    def draft_new_email(self, to: EmailAddress, subject: Subject, body: Text) -> Result:
         """Write a new email and keep it as a draft; it starts a conversation of its own.
 
         Args:
@@ -141,8 +170,8 @@ class EmailBox(EmailScenario):
         thread_id = self.new_id("thr", to, subject, body)
         return self._add_draft(self.new_id("drf", thread_id), to, subject, body, thread_id)
 
-    @tool("create")
-    def draft_email_reply(self, message_id: MessageId, body: Text) -> Draft:
+    @tool("create", gives=DRAFT)
+    def draft_email_reply(self, message_id: MessageId, body: Text) -> Result:
         """Write a reply to the sender of an email and keep it as a draft; an email is answered once.
 
         Args:
@@ -158,8 +187,8 @@ class EmailBox(EmailScenario):
         draft_id = self.new_id("drf", message_id)
         return self._add_draft(draft_id, message["sender_address"], subject, body, message["thread_id"])
 
-    @tool("update")
-    def attach_file_to_draft(self, draft_id: DraftId, attachment_id: AttachmentId) -> Draft:
+    @tool("update", gives=DRAFT)
+    def attach_file_to_draft(self, draft_id: DraftId, attachment_id: AttachmentId) -> Result:
         """Attach a file of a received email to a draft; all files of a draft together may have 20 MB.
 
         Args:
@@ -179,8 +208,8 @@ class EmailBox(EmailScenario):
             raise ToolError("too_large", "The attachments of a draft may not exceed 20 MB.")
         return _draft(self.state.patch("drafts", draft_id, attachments=attachments))
 
-    @tool("update")
-    def send_email_draft(self, draft_id: DraftId, send_at: Datetime | None = None) -> Sent:
+    @tool("update", gives=record("message_id thread_id to subject date attachment_count status"))
+    def send_email_draft(self, draft_id: DraftId, send_at: Datetime | None = None) -> Result:
         """Send a draft, at once or at a later time; the draft then is gone.
 
         Args:
@@ -190,7 +219,7 @@ class EmailBox(EmailScenario):
         draft = self.require("drafts", draft_id, "draft")
         if send_at is not None and send_at <= self.now:
             raise ToolError("in_the_past", f"{send_at} has passed.")
-        status: Literal["sent", "scheduled"] = "sent" if send_at is None else "scheduled"
+        status = "sent" if send_at is None else "scheduled"
         message_id = self.new_id("msg", draft_id, draft["body"])
         message = {
             "message_id": message_id,
@@ -207,18 +236,10 @@ class EmailBox(EmailScenario):
         }
         self.state.delete("drafts", draft_id)
         self.state.put("messages", message_id, message)
-        return {
-            "message_id": message_id,
-            "thread_id": draft["thread_id"],
-            "to": draft["to"],
-            "subject": draft["subject"],
-            "date": message["date"],
-            "attachment_count": len(draft["attachments"]),
-            "status": status,
-        }
+        return {**message, "to": draft["to"], "attachment_count": len(draft["attachments"]), "status": status}
 
-    @tool("create")
-    def create_email_label(self, label: Label) -> LabelCreated:
+    @tool("create", gives=record("label"))
+    def create_email_label(self, label: Label) -> Result:
         """Create a label that emails and filters can then use.
 
         Args:
@@ -226,11 +247,10 @@ class EmailBox(EmailScenario):
         """
         if self.state.get("labels", label):
             raise ToolError("already_exists", f"There already is a label named {label}.")
-        self.state.put("labels", label, {"label": label})
-        return {"label": label}
+        return self.state.put("labels", label, {"label": label})
 
-    @tool("update")
-    def label_email(self, message_id: MessageId, label: Label) -> Labelled:
+    @tool("update", gives=record("message_id subject sender labels"))
+    def label_email(self, message_id: MessageId, label: Label) -> Result:
         """Put an existing label on an email.
 
         Args:
@@ -241,11 +261,10 @@ class EmailBox(EmailScenario):
         self._require_label(label)
         if label in message["labels"]:
             raise ToolError("already_labelled", f"The email already carries the label {label}.")
-        message = self.state.patch("messages", message_id, labels=sorted([*message["labels"], label]))
-        return cast(Labelled, {key: message[key] for key in Labelled.__annotations__})
+        return self.state.patch("messages", message_id, labels=sorted([*message["labels"], label]))
 
-    @tool("create")
-    def create_email_filter(self, sender_address: EmailAddress, label: Label) -> Filter:
+    @tool("create", gives=record("filter_id sender_address label matched"))
+    def create_email_filter(self, sender_address: EmailAddress, label: Label) -> Result:
         """Create a filter that labels all mail of one sender, and apply it to the mail that is already there.
 
         Args:
@@ -257,20 +276,13 @@ class EmailBox(EmailScenario):
         filter_id = self.new_id("flt", sender_address, label)
         if self.state.get("filters", filter_id):
             raise ToolError("already_exists", f"Mail from {sender_address} is already filtered to {label}.")
-        matched = [
-            message for message in self.state.scan("messages") if message["sender_address"] == sender_address
-        ]
+        matched = self.rows("messages", sender_address=sender_address)
         for message in matched:
             if label not in message["labels"]:
                 labels = sorted([*message["labels"], label])
                 self.state.patch("messages", message["message_id"], labels=labels)
-        self.state.put("filters", filter_id, {"sender_address": sender_address, "label": label})
-        return {
-            "filter_id": filter_id,
-            "sender_address": sender_address,
-            "label": label,
-            "matched": len(matched),
-        }
+        rule = self.state.put("filters", filter_id, {"sender_address": sender_address, "label": label})
+        return {**rule, "filter_id": filter_id, "matched": len(matched)}
 
     def _require_label(self, label: str) -> None:
         if self.state.get("labels", label) is None:
@@ -280,7 +292,7 @@ class EmailBox(EmailScenario):
         if address == self.facts["user_address"]:
             raise ToolError("own_address", f"{address} is the address of this mailbox itself.")
 
-    def _add_draft(self, draft_id: str, to: str, subject: str, body: str, thread_id: str) -> Draft:
+    def _add_draft(self, draft_id: str, to: str, subject: str, body: str, thread_id: str) -> Record:
         if self.state.get("drafts", draft_id):
             raise ToolError("already_drafted", "There already is the same draft.")
         draft = {
@@ -295,25 +307,14 @@ class EmailBox(EmailScenario):
 
 
 def _latest(messages: list[Record]) -> list[Record]:
-    return sorted(messages, key=lambda message: (message["date"], message["message_id"]), reverse=True)
+    """Return the ten most recent messages with the number of their attachments, the latest first."""
+    messages.sort(key=lambda message: (message["date"], message["message_id"]), reverse=True)
+    return [{**message, "attachment_count": len(message["attachments"])} for message in messages[:10]]
 
 
-def _summary(message: Record) -> MessageSummary:
+def _draft(draft: Record) -> Record:
     return {
-        "message_id": message["message_id"],
-        "subject": message["subject"],
-        "sender": message["sender"],
-        "date": message["date"],
-        "folder": message["folder"],
-        "attachment_count": len(message["attachments"]),
-    }
-
-
-def _draft(draft: Record) -> Draft:
-    return {
-        "draft_id": draft["draft_id"],
-        "to": draft["to"],
-        "subject": draft["subject"],
+        **draft,
         "attachments": [item["file_name"] for item in draft["attachments"]],
         "attachment_mb": round(sum(item["size_mb"] for item in draft["attachments"]), 1),
     }

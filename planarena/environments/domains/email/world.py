@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
@@ -19,7 +19,7 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["EmailScenario"]
+__all__ = ["PROPOSALS", "make_mailbox"]
 
 _new_id = Environment.new_id
 
@@ -27,6 +27,40 @@ _new_id = Environment.new_id
 def fill_slots(text: str, slots: dict[str, list[str]], rng: Random) -> str:
     """Fill in the day, hour and number that a text leaves open."""
     return text.format_map({name: rng.choice(words) for name, words in slots.items()})
+
+
+class _Mailbox:
+    """A mailbox that fills up."""
+
+    def __init__(self, texts: Any, address: str, now: datetime, rng: Random) -> None:
+        self.texts, self.address, self.now, self.rng = texts, address, now, rng
+        self.messages: dict[str, Record] = {}
+
+    def add(self, sender: str, at: str, text: dict[str, str], files: list[str], age_hours: int) -> None:
+        """Add a message that came so many hours ago."""
+        rng = self.rng
+        date = self.now - timedelta(hours=age_hours, minutes=rng.randint(0, 59))
+        message_id = _new_id("msg", sender, text["subject"], date.isoformat(timespec="minutes"))
+        self.messages[message_id] = {
+            "message_id": message_id,
+            "thread_id": _new_id("thr", text["subject"].removeprefix("Re: ")),
+            "subject": text["subject"],
+            "sender": sender,
+            "sender_address": at,
+            "recipient_address": self.address,
+            "date": date.isoformat(timespec="minutes"),
+            "folder": "archive" if age_hours > 400 else "inbox",
+            "body": fill_slots(text["body"], self.texts["slots"], rng),
+            "labels": [rng.choice(self.texts["existing_labels"])] if rng.random() < 0.4 else [],
+            "attachments": [
+                {
+                    "attachment_id": _new_id("att", message_id, name),
+                    "file_name": name,
+                    "size_mb": rng.randint(1, 90) / 10,
+                }
+                for name in files
+            ],
+        }
 
 
 def make_mailbox(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
@@ -47,57 +81,15 @@ def make_mailbox(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     user, known, strangers = names[0], names[1 : drawn - 4], names[drawn - 4 : drawn - 1]
     # Two of the four people who write most are not in the address book yet.
     contacts_of = [*known[:2], *known[4:]] if shared is None else known
-    labels = texts["existing_labels"]
-    messages: dict[str, Record] = {}
-
-    def add(sender: str, at: str, text: dict[str, str], files: list[str], age_hours: int) -> None:
-        date = (now - timedelta(hours=age_hours, minutes=rng.randint(0, 59))).isoformat(timespec="minutes")
-        message_id = _new_id("msg", sender, text["subject"], date)
-        messages[message_id] = {
-            "message_id": message_id,
-            "thread_id": _new_id("thr", text["subject"].removeprefix("Re: ")),
-            "subject": text["subject"],
-            "sender": sender,
-            "sender_address": at,
-            "recipient_address": address[user],
-            "date": date,
-            "folder": "archive" if age_hours > 400 else "inbox",
-            "body": fill_slots(text["body"], texts["slots"], rng),
-            "labels": [rng.choice(labels)] if rng.random() < 0.4 else [],
-            "attachments": [
-                {
-                    "attachment_id": _new_id("att", message_id, name),
-                    "file_name": name,
-                    "size_mb": rng.randint(1, 90) / 10,
-                }
-                for name in files
-            ],
-        }
-
-    senders = [*known[:3], strangers[0], strangers[1]]
-    rng.shuffle(senders)
-    threads = rng.sample(situation["threads"], 5)
-    for thread, sender in zip(threads, senders, strict=True):
-        age = rng.randint(30, 300)
-        add(sender, address[sender], thread, thread["files"], age)
-        for _ in range(rng.randint(1, 2)):
-            other, age = rng.choice(known[:4]), age - rng.randint(2, 12)
-            answer = {"subject": f"Re: {thread['subject']}", "body": rng.choice(situation["replies"])}
-            add(other, address[other], answer, thread["files"][:1] if rng.random() < 0.6 else [], age)
+    box = _Mailbox(texts, address[user], now, rng)
+    threads = _fill_threads(box, situation, known, strangers, address)
     # Less of everyday mail where other domains stand beside: the whole scenario keeps its size.
     companies = rng.sample(texts["companies"], 8 if shared is None else 4)
-    for place, company in enumerate(companies):
-        at = f"service@{company['domain']}"
-        for months in range(1 + place % 2):
-            files = [company["file"]] if rng.random() < 0.7 else []
-            add(company["name"], at, company, files, rng.randint(20, 300) + 720 * months)
+    _fill_everyday(box, companies)
     for name in known[4 : 10 if shared is None else 6]:
-        question = {
-            "subject": f"Question: {rng.choice(threads)['keyword']}",
-            "body": rng.choice(situation["replies"]),
-        }
-        add(name, address[name], question, [], rng.randint(410, 900))
-
+        subject = f"Question: {rng.choice(threads)['keyword']}"
+        question = {"subject": subject, "body": rng.choice(situation["replies"])}
+        box.add(name, address[name], question, [], rng.randint(410, 900))
     contacts = {
         address[name]: {
             "name": name,
@@ -107,9 +99,10 @@ def make_mailbox(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
         }
         for name in contacts_of
     }
-    used = sorted({label for message in messages.values() for label in message["labels"]})
+    labels = texts["existing_labels"]
+    used = sorted({label for message in box.messages.values() for label in message["labels"]})
     tables: dict[str, dict[str, Record]] = {
-        "messages": messages,
+        "messages": box.messages,
         "contacts": contacts,
         "labels": {label: {"label": label} for label in labels},
         "drafts": {},
@@ -139,97 +132,101 @@ def make_mailbox(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     )
 
 
-class EmailScenario(Environment):
-    """A mailbox around one situation, and what its owner would ask for."""
+def _fill_threads(
+    box: _Mailbox, situation: Any, known: list[str], strangers: list[str], address: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Add five of the situation's threads with one or two answers each, and return them."""
+    rng = box.rng
+    senders = [*known[:3], *strangers[:2]]
+    rng.shuffle(senders)
+    threads: list[dict[str, Any]] = rng.sample(situation["threads"], 5)
+    for thread, sender in zip(threads, senders, strict=True):
+        age = rng.randint(30, 300)
+        box.add(sender, address[sender], thread, thread["files"], age)
+        for _ in range(rng.randint(1, 2)):
+            other, age = rng.choice(known[:4]), age - rng.randint(2, 12)
+            answer = {"subject": f"Re: {thread['subject']}", "body": rng.choice(situation["replies"])}
+            box.add(other, address[other], answer, thread["files"][:1] if rng.random() < 0.6 else [], age)
+    return threads
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a mailbox around one situation."""
-        return make_mailbox(cls.seeds(), rng, shared)
 
-    @property
-    def _situation(self) -> dict[str, Any]:
-        texts = self.seeds()
-        situations = [*texts["situations"], *texts["joint"].values()]
-        return next(item for item in situations if item["title"] == self.story["topic"])
+def _fill_everyday(box: _Mailbox, companies: list[dict[str, str]]) -> None:
+    """Let companies write; every other one wrote a month before, too."""
+    rng = box.rng
+    for place, company in enumerate(companies):
+        for months in range(1 + place % 2):
+            files = [company["file"]] if rng.random() < 0.7 else []
+            age = rng.randint(20, 300) + 720 * months
+            box.add(company["name"], f"service@{company['domain']}", company, files, age)
 
-    @proposals("search_emails")
-    def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
-        person, other = rng.sample(self.story["people"][:3], 2)
-        yield {"sender": person}
-        yield {"sender": rng.choice(self.story["strangers"])}
-        if "beside" in self.story:
-            yield {"sender": BOUND}
-        yield {
-            "keyword": rng.choice(self.story["keywords"]),
-            **({"folder": "inbox"} if rng.random() < 0.5 else {}),
-        }
-        last = rng.randrange(3)
-        if last == 0:
-            yield {"folder": "sent"}
-        elif last == 1:
-            yield {"label": rng.choice(self.story["used_labels"])}
-        else:
-            yield {"sender": other, "folder": rng.choice(("inbox", "archive"))}
 
-    @proposals("open_email")
-    def _propose_open(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
+def _situation(env: Any) -> dict[str, Any]:
+    texts = env.seeds()
+    situations = [*texts["situations"], *texts["joint"].values()]
+    return next(item for item in situations if item["title"] == env.story["topic"])
 
-    @proposals("get_email_thread")
-    def _propose_thread(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("find_email_contact")
-    def _propose_contact(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for name in rng.sample(self.story["contacts"], 2):
-            yield {"name": name}
-        yield {"name": BOUND}
+def _search(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    person, other = rng.sample(env.story["people"][:3], 2)
+    yield {"sender": person}
+    yield {"sender": rng.choice(env.story["strangers"])}
+    if "beside" in env.story:
+        yield {"sender": BOUND}
+    yield {
+        "keyword": rng.choice(env.story["keywords"]),
+        **({"folder": "inbox"} if rng.random() < 0.5 else {}),
+    }
+    last = rng.randrange(3)
+    if last == 0:
+        yield {"folder": "sent"}
+    elif last == 1:
+        yield {"label": rng.choice(env.story["used_labels"])}
+    else:
+        yield {"sender": other, "folder": rng.choice(("inbox", "archive"))}
 
-    @proposals("save_sender_as_contact")
-    def _propose_save(self, rng: Random) -> Iterator[dict[str, Any]]:
-        # One only: the same sender is not saved twice.
-        yield {"group": rng.choice(("work", "personal", "supplier"))}
 
-    @proposals("draft_new_email")
-    def _propose_draft(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for to, mail in zip(
-            (BOUND, BOUND if "beside" in self.story else rng.choice((BOUND, self.story["outside"]))),
-            rng.sample(self._situation["mails"], 2),
-            strict=True,
-        ):
-            body = fill_slots(mail["body"], self.seeds()["slots"], rng)
-            yield {"to": to, "subject": mail["subject"], "body": body}
+def _draft(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    for to, mail in zip(
+        (BOUND, BOUND if "beside" in env.story else rng.choice((BOUND, env.story["outside"]))),
+        rng.sample(_situation(env)["mails"], 2),
+        strict=True,
+    ):
+        body = fill_slots(mail["body"], env.seeds()["slots"], rng)
+        yield {"to": to, "subject": mail["subject"], "body": body}
 
-    @proposals("draft_email_reply")
-    def _propose_reply(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for body in rng.sample(self._situation["replies"], 2):
-            yield {"body": fill_slots(body, self.seeds()["slots"], rng)}
 
-    @proposals("attach_file_to_draft")
-    def _propose_attach(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
+def _send(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    yield {}
+    day = datetime.fromisoformat(env.now) + timedelta(days=rng.randint(1, 4))
+    yield {"send_at": day.replace(hour=rng.randint(7, 10)).isoformat(timespec="minutes")}
+    if beside(env.story, "calendar"):
+        yield {"send_at": BOUND}
 
-    @proposals("send_email_draft")
-    def _propose_send(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-        day = datetime.fromisoformat(self.now) + timedelta(days=rng.randint(1, 4))
-        yield {"send_at": day.replace(hour=rng.randint(7, 10)).isoformat(timespec="minutes")}
-        if beside(self.story, "calendar"):
-            yield {"send_at": BOUND}
 
-    @proposals("create_email_label")
-    def _propose_label(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for label in rng.sample(self._situation["labels"], 2):
-            yield {"label": label}
-
-    @proposals("label_email")
-    def _propose_labelling(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"label": BOUND}
-        yield {"label": rng.choice(self.story["used_labels"])}
-
-    @proposals("create_email_filter")
-    def _propose_filter(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"sender_address": BOUND, "label": BOUND}
-        yield {"sender_address": BOUND, "label": rng.choice(self.story["used_labels"])}
-        yield {"sender_address": self.story["company_address"], "label": BOUND}
+PROPOSALS: dict[str, Proposer] = {
+    "search_emails": _search,
+    "open_email": lambda _env, _rng: [{}],
+    "get_email_thread": lambda _env, _rng: [{}],
+    "find_email_contact": lambda env, rng: [
+        *({"name": name} for name in rng.sample(env.story["contacts"], 2)),
+        {"name": BOUND},
+    ],
+    # One only: the same sender is not saved twice.
+    "save_sender_as_contact": lambda _env, rng: [{"group": rng.choice(("work", "personal", "supplier"))}],
+    "draft_new_email": _draft,
+    "draft_email_reply": lambda env, rng: [
+        {"body": fill_slots(body, env.seeds()["slots"], rng)}
+        for body in rng.sample(_situation(env)["replies"], 2)
+    ],
+    "attach_file_to_draft": lambda _env, _rng: [{}],
+    "send_email_draft": _send,
+    "create_email_label": lambda env, rng: [
+        {"label": label} for label in rng.sample(_situation(env)["labels"], 2)
+    ],
+    "label_email": lambda env, rng: [{"label": BOUND}, {"label": rng.choice(env.story["used_labels"])}],
+    "create_email_filter": lambda env, rng: [
+        {"sender_address": BOUND, "label": BOUND},
+        {"sender_address": BOUND, "label": rng.choice(env.story["used_labels"])},
+        {"sender_address": env.story["company_address"], "label": BOUND},
+    ],
+}

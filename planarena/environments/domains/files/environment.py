@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
-from typing import cast
+from random import Random
+from typing import Annotated, Literal, cast
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import EmailAddress, Person
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import Count, Datetime, EmailAddress, Person
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    Copied,
-    Details,
-    DocumentId,
-    DocumentSummary,
-    DocumentTitle,
-    FolderCreated,
-    FolderId,
-    FolderName,
-    Found,
-    Kind,
-    Moved,
-    Restored,
-    Role,
-    Share,
-    ShareId,
-    Storage,
-    Tag,
-    Tagged,
-    TitleWord,
-    TrashId,
-    Untrashed,
-    VersionId,
-    VersionList,
-)
-from .world import FilesScenario
+from .world import PROPOSALS, make_drive
 
 __all__ = ["Files"]
 
 
-class Files(FilesScenario):
+DocumentId = Annotated[str, Semantic("document_id", hidden=True)]
+FolderId = Annotated[str, Semantic("document_folder_id", hidden=True)]
+VersionId = Annotated[str, Semantic("document_version_id", hidden=True)]
+ShareId = Annotated[str, Semantic("document_share_id", hidden=True)]
+TrashId = Annotated[str, Semantic("trashed_document_id", hidden=True)]
+DocumentTitle = Annotated[str, Semantic("document_title", surface="name")]
+TitleWord = Annotated[str, Semantic("document_title_word", surface="name")]
+FolderName = Annotated[str, Semantic("document_folder_name", surface="name")]
+Tag = Annotated[str, Semantic("document_tag", surface="name")]
+Note = Annotated[str, Semantic("document_version_note", surface="name")]
+Megabytes = Annotated[float, Semantic("megabytes", surface="number", minimum=0)]
+Kind = Annotated[
+    Literal["text", "spreadsheet", "presentation", "pdf", "image"], Semantic("document_kind", surface="word")
+]
+Role = Annotated[Literal["viewer", "commenter", "editor"], Semantic("document_role", surface="word")]
+
+record = Fields(
+    document_id=DocumentId, title=DocumentTitle, kind=Kind, owner=Person, modified=Datetime,
+    size_mb=Megabytes, count=Count, share_id=ShareId, address=EmailAddress, role=Role, granted=Datetime,
+    folder_id=FolderId, folder=FolderName, owner_address=EmailAddress, tags=[Tag], version_id=VersionId,
+    number=Count, saved=Datetime, author=Person, author_address=EmailAddress, note=Note,
+    version_count=Count, restored_number=Count, current_number=Count, previous_folder=FolderName,
+    trash_id=TrashId, deleted=Datetime, quota_mb=Megabytes, used_mb=Megabytes, free_mb=Megabytes,
+)  # fmt: skip
+SHARE = record("share_id title address role")
+
+
+class Files(Environment):
     """One person's view of a shared drive."""
 
     domain = "files"
     summary = "A shared drive with folders, documents, versions, shares, tags, a trash and a quota."
+    proposals = PROPOSALS
 
-    @tool("read")
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a drive around one situation."""
+        return make_drive(cls.seeds(), rng, shared)
+
+    @tool(
+        "read",
+        gives=record("count documents", documents=[record("document_id title kind owner modified size_mb")]),
+    )
     def find_documents(
         self,
         keyword: TitleWord | None = None,
@@ -52,7 +67,7 @@ class Files(FilesScenario):
         owner: Person | None = None,
         tag: Tag | None = None,
         kind: Kind | None = None,
-    ) -> Found:
+    ) -> Result:
         """List up to ten documents that meet all criteria, most recently changed first; the trash is left out.
 
         Args:
@@ -74,33 +89,40 @@ class Files(FilesScenario):
             and (kind is None or document["kind"] == kind)
         ]
         found.sort(key=lambda document: (document["modified"], document["document_id"]), reverse=True)
-        keys = DocumentSummary.__annotations__
-        lines = [cast(DocumentSummary, {key: document[key] for key in keys}) for document in found[:10]]
-        return {"count": len(found), "documents": lines}
+        return {"count": len(found), "documents": found[:10]}
 
-    @tool("read")
-    def get_document_details(self, document_id: DocumentId) -> Details:
+    @tool(
+        "read",
+        gives=record(
+            "document_id title kind folder_id folder owner owner_address modified size_mb tags shares",
+            shares=[record("share_id address role granted")],
+        ),
+    )
+    def get_document_details(self, document_id: DocumentId) -> Result:
         """Show folder, owner, size, tags and shares of a document; the most recently granted share comes first.
 
         Args:
             document_id: The document.
         """
         document = self.require("documents", document_id, "document")
-        shares = [share for share in self.state.scan("shares") if share["document_id"] == document_id]
+        shares = self.rows("shares", document_id=document_id)
         shares.sort(key=lambda share: (share["granted"], share["share_id"]), reverse=True)
         keys = ("share_id", "address", "role", "granted")
-        return cast(
-            Details,
-            {
-                **document,
-                "folder": self._folder_name(document["folder_id"]),
-                "owner_address": self._address_of(document["owner"]),
-                "shares": [{key: share[key] for key in keys} for share in shares],
-            },
-        )
+        return {
+            **document,
+            "folder": self._folder_name(document["folder_id"]),
+            "owner_address": self._address_of(document["owner"]),
+            "shares": [{key: share[key] for key in keys} for share in shares],
+        }
 
-    @tool("read")
-    def list_document_versions(self, document_id: DocumentId) -> VersionList:
+    @tool(
+        "read",
+        gives=record(
+            "title version_count versions",
+            versions=[record("version_id number saved author author_address note")],
+        ),
+    )
+    def list_document_versions(self, document_id: DocumentId) -> Result:
         """List the versions of a document with authors and notes, the current version first.
 
         Args:
@@ -108,24 +130,11 @@ class Files(FilesScenario):
         """
         document = self.require("documents", document_id, "document")
         versions = self._versions(document_id)
-        return {
-            "title": document["title"],
-            "version_count": len(versions),
-            "versions": [
-                {
-                    "version_id": version["version_id"],
-                    "number": version["number"],
-                    "saved": version["saved"],
-                    "author": version["author"],
-                    "author_address": self._address_of(version["author"]),
-                    "note": version["note"],
-                }
-                for version in versions[:10]
-            ],
-        }
+        shown = [{**one, "author_address": self._address_of(one["author"])} for one in versions[:10]]
+        return {"title": document["title"], "version_count": len(versions), "versions": shown}
 
-    @tool("update")
-    def restore_document_version(self, version_id: VersionId) -> Restored:
+    @tool("update", gives=record("document_id title restored_number current_number"))
+    def restore_document_version(self, version_id: VersionId) -> Result:
         """Make an earlier version of a document the current one, as a new version; later ones are kept.
 
         Only current versions count towards the quota.
@@ -150,30 +159,23 @@ class Files(FilesScenario):
             "author": self.facts["user_name"],
         }
         self.state.put("versions", restored_id, restored)
-        self.state.patch("documents", document_id, modified=self.now, size_mb=version["size_mb"])
-        return {
-            "document_id": document_id,
-            "title": document["title"],
-            "restored_number": version["number"],
-            "current_number": newest + 1,
-        }
+        document = self.state.patch("documents", document_id, modified=self.now, size_mb=version["size_mb"])
+        return {**document, "restored_number": version["number"], "current_number": newest + 1}
 
-    @tool("create")
-    def create_document_folder(self, name: FolderName) -> FolderCreated:
+    @tool("create", gives=record("folder_id folder"))
+    def create_document_folder(self, name: FolderName) -> Result:
         """Create an empty folder.
 
         Args:
             name: Name of the folder; no other folder may have it.
         """
-        if any(folder["folder"] == name for folder in self.state.scan("folders")):
+        if self.rows("folders", folder=name):
             raise ToolError("already_exists", f"There already is a folder named {name}.")
         folder_id = self.new_id("fld", name)
-        return cast(
-            FolderCreated, self.state.put("folders", folder_id, {"folder_id": folder_id, "folder": name})
-        )
+        return self.state.put("folders", folder_id, {"folder_id": folder_id, "folder": name})
 
-    @tool("update")
-    def move_document(self, document_id: DocumentId, folder_id: FolderId) -> Moved:
+    @tool("update", gives=record("document_id title previous_folder folder"))
+    def move_document(self, document_id: DocumentId, folder_id: FolderId) -> Result:
         """Move a document into another folder.
 
         Args:
@@ -185,15 +187,11 @@ class Files(FilesScenario):
         if document["folder_id"] == folder_id:
             raise ToolError("already_there", f"{document['title']} already is in {folder['folder']}.")
         self.state.patch("documents", document_id, folder_id=folder_id)
-        return {
-            "document_id": document_id,
-            "title": document["title"],
-            "previous_folder": self._folder_name(document["folder_id"]),
-            "folder": folder["folder"],
-        }
+        previous = self._folder_name(document["folder_id"])
+        return {**document, "previous_folder": previous, "folder": folder["folder"]}
 
-    @tool("create")
-    def copy_document(self, document_id: DocumentId, title: DocumentTitle) -> Copied:
+    @tool("create", gives=record("document_id title folder size_mb"))
+    def copy_document(self, document_id: DocumentId, title: DocumentTitle) -> Result:
         """Copy the current version of a document into the same folder; tags are kept, shares are not.
 
         Args:
@@ -206,7 +204,7 @@ class Files(FilesScenario):
             raise ToolError("already_exists", f"{document['title']} has already been copied to {title}.")
         if document["size_mb"] > self._storage()[1]:
             raise ToolError("quota_exceeded", "The drive has no room for the copy.")
-        user, size = self.facts["user_name"], document["size_mb"]
+        user = self.facts["user_name"]
         version_id = self.new_id("ver", copy_id, 1)
         version = {
             "version_id": version_id,
@@ -215,16 +213,15 @@ class Files(FilesScenario):
             "saved": self.now,
             "author": user,
             "note": f"Copy of {document['title']}",
-            "size_mb": size,
+            "size_mb": document["size_mb"],
         }
         self.state.put("versions", version_id, version)
         copy = {**document, "document_id": copy_id, "title": title, "owner": user, "modified": self.now}
         self.state.put("documents", copy_id, copy)
-        folder = self._folder_name(document["folder_id"])
-        return {"document_id": copy_id, "title": title, "folder": folder, "size_mb": size}
+        return {**copy, "folder": self._folder_name(document["folder_id"])}
 
-    @tool("create")
-    def share_document(self, document_id: DocumentId, address: EmailAddress, role: Role) -> Share:
+    @tool("create", gives=SHARE)
+    def share_document(self, document_id: DocumentId, address: EmailAddress, role: Role) -> Result:
         """Give somebody access to a document.
 
         Args:
@@ -245,11 +242,10 @@ class Files(FilesScenario):
             "role": role,
             "granted": self.now,
         }
-        self.state.put("shares", share_id, share)
-        return {"share_id": share_id, "title": document["title"], "address": address, "role": role}
+        return {**self.state.put("shares", share_id, share), "title": document["title"]}
 
-    @tool("update")
-    def change_document_access(self, share_id: ShareId, role: Role) -> Share:
+    @tool("update", gives=SHARE)
+    def change_document_access(self, share_id: ShareId, role: Role) -> Result:
         """Change what somebody may do with a shared document.
 
         Args:
@@ -259,12 +255,11 @@ class Files(FilesScenario):
         share = self.require("shares", share_id, "share")
         if share["role"] == role:
             raise ToolError("already_set", f"{share['address']} already has the role {role}.")
-        self.state.patch("shares", share_id, role=role)
         document = self.require("documents", share["document_id"], "document")
-        return {"share_id": share_id, "title": document["title"], "address": share["address"], "role": role}
+        return {**self.state.patch("shares", share_id, role=role), "title": document["title"]}
 
-    @tool("update")
-    def tag_document(self, document_id: DocumentId, tag: Tag) -> Tagged:
+    @tool("update", gives=record("document_id title tags"))
+    def tag_document(self, document_id: DocumentId, tag: Tag) -> Result:
         """Add a tag to a document.
 
         Args:
@@ -274,34 +269,21 @@ class Files(FilesScenario):
         document = self.require("documents", document_id, "document")
         if tag in document["tags"]:
             raise ToolError("already_tagged", f"{document['title']} already has the tag {tag}.")
-        tags = sorted([*document["tags"], tag])
-        self.state.patch("documents", document_id, tags=tags)
-        return {"document_id": document_id, "title": document["title"], "tags": tags}
+        return self.state.patch("documents", document_id, tags=sorted([*document["tags"], tag]))
 
-    @tool("read")
-    def check_drive_storage(self) -> Storage:
+    @tool(
+        "read",
+        gives=record("quota_mb used_mb free_mb trashed", trashed=[record("trash_id title size_mb deleted")]),
+    )
+    def check_drive_storage(self) -> Result:
         """Show how full the drive is and what lies in its trash, the largest document first."""
         used, free = self._storage()
-        trashed = sorted(
-            self.state.scan("trash"), key=lambda entry: (-entry["document"]["size_mb"], entry["trash_id"])
-        )
-        return {
-            "quota_mb": round(used + free, 1),
-            "used_mb": used,
-            "free_mb": free,
-            "trashed": [
-                {
-                    "trash_id": entry["trash_id"],
-                    "title": entry["document"]["title"],
-                    "size_mb": entry["document"]["size_mb"],
-                    "deleted": entry["deleted"],
-                }
-                for entry in trashed
-            ],
-        }
+        trashed = [{**entry["document"], **entry} for entry in self.state.scan("trash")]
+        trashed.sort(key=lambda entry: (-entry["size_mb"], entry["trash_id"]))
+        return {"quota_mb": round(used + free, 1), "used_mb": used, "free_mb": free, "trashed": trashed}
 
-    @tool("update")
-    def restore_trashed_document(self, trash_id: TrashId) -> Untrashed:
+    @tool("update", gives=record("document_id title folder size_mb"))
+    def restore_trashed_document(self, trash_id: TrashId) -> Result:
         """Bring a document back from the trash to the folder where it was.
 
         Args:
@@ -310,12 +292,7 @@ class Files(FilesScenario):
         document = self.require("trash", trash_id, "document in the trash")["document"]
         self.state.delete("trash", trash_id)
         self.state.put("documents", document["document_id"], document)
-        return {
-            "document_id": document["document_id"],
-            "title": document["title"],
-            "folder": self._folder_name(document["folder_id"]),
-            "size_mb": document["size_mb"],
-        }
+        return {**document, "folder": self._folder_name(document["folder_id"])}
 
     def _storage(self) -> tuple[float, float]:
         """Return the used and the free megabytes; the trash counts as used."""
@@ -325,14 +302,14 @@ class Files(FilesScenario):
         return round(used, 1), round(quota - used, 1)
 
     def _versions(self, document_id: str) -> list[Record]:
-        found = [version for version in self.state.scan("versions") if version["document_id"] == document_id]
+        found = self.rows("versions", document_id=document_id)
         return sorted(found, key=lambda version: version["number"], reverse=True)
 
     def _folder_named(self, name: str) -> str:
-        for folder in self.state.scan("folders"):
-            if folder["folder"] == name:
-                return cast(str, folder["folder_id"])
-        raise ToolError("no_such_folder", f"There is no folder named {name}.")
+        found = self.rows("folders", folder=name)
+        if not found:
+            raise ToolError("no_such_folder", f"There is no folder named {name}.")
+        return cast(str, found[0]["folder_id"])
 
     def _folder_name(self, folder_id: str) -> str:
         return cast(str, self.require("folders", folder_id, "folder")["folder"])

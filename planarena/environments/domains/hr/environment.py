@@ -2,70 +2,79 @@
 
 from __future__ import annotations
 
-from typing import cast
+from random import Random
+from typing import Annotated, Literal, cast
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Date, Person
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import Count, Date, EmailAddress, Person
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    Absence,
-    Absences,
-    Approved,
-    Balance,
-    Cancelled,
-    Days,
-    Declined,
-    Employee,
-    EmployeeId,
-    Granted,
-    LeaveId,
-    LeaveKind,
-    Reason,
-    Request,
-    RequestId,
-    RequestLine,
-    Requests,
-    StandIn,
-    StandInId,
-    StandIns,
-    Submitted,
-    SubstituteSet,
-    Team,
-)
-from .world import (
-    HrScenario,
-    is_working_day,
-    leave_end,
-    next_working_day,
-)
+from .world import PROPOSALS, is_working_day, leave_end, make_leave_desk, next_working_day
 
 __all__ = ["Hr"]
 
 LONG_LEAVE = 5  # from so many days on, somebody must step in
 MAX_SUBSTITUTIONS = 3
+ALIVE = ("pending", "approved")
+
+EmployeeId = Annotated[str, Semantic("employee_id", hidden=True)]
+RequestId = Annotated[str, Semantic("leave_request_id", hidden=True)]
+# Who was found to be at work during a leave, and leave that was granted: the only ones to bind to where these
+# are asked for.
+StandInId = Annotated[str, Semantic("stand_in_id", hidden=True)]
+LeaveId = Annotated[str, Semantic("granted_leave_id", hidden=True)]
+Team = Annotated[str, Semantic("hr_team", surface="name")]
+Position = Annotated[str, Semantic("position", surface="name")]
+Reason = Annotated[str, Semantic("decline_reason", surface="name")]
+Note = Annotated[str, Semantic("leave_note", surface="name")]
+Days = Annotated[int, Semantic("leave_days", surface="number", minimum=1, maximum=30)]
+LeaveKind = Annotated[
+    Literal["vacation", "special leave", "study leave"], Semantic("leave_kind", surface="word")
+]
+Status = Annotated[
+    Literal["pending", "approved", "declined", "cancelled"], Semantic("leave_status", surface="word")
+]
+# "nobody" is no person.
+Substitute = Annotated[str, Semantic("substitute", surface="name")]
+
+record = Fields(
+    employee_id=EmployeeId, name=Person, team=Team, position=Position, manager=Person, email=EmailAddress,
+    kind=LeaveKind, entitled=Count, taken=Count, pending=Count, left=Count, request_id=RequestId,
+    start=Date, end=Date, back_on=Date, submitted=Date, count=Count, days=Count, note=Note, status=Status,
+    substitute=Substitute, leave_id=LeaveId, stand_in_id=StandInId, substitutions=Count, reason=Reason,
+    days_returned=Count,
+)  # fmt: skip
 
 
-class Hr(HrScenario):
+class Hr(Environment):
     """The desk that plans leave for four teams."""
 
     domain = "hr"
     summary = "A leave desk with employees, leave balances, requests, substitutes, approvals and absences."
+    proposals = PROPOSALS
 
-    @tool("read")
-    def find_employee(self, name: Person) -> Employee:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a leave desk."""
+        return make_leave_desk(cls.seeds(), rng, shared)
+
+    @tool("read", gives=record("employee_id name team position manager email"))
+    def find_employee(self, name: Person) -> Result:
         """Look up an employee's card: team, position, manager and mail address.
 
         Args:
             name: Full name of the employee.
         """
-        for employee in self.state.scan("employees"):
-            if employee["name"] == name:
-                return cast(Employee, {key: employee[key] for key in Employee.__annotations__})
-        raise ToolError("not_found", f"There is no employee named {name}.")
+        found = self.rows("employees", name=name)
+        if not found:
+            raise ToolError("not_found", f"There is no employee named {name}.")
+        return found[0]
 
-    @tool("read")
-    def get_leave_balance(self, employee_id: EmployeeId, kind: LeaveKind) -> Balance:
+    @tool("read", gives=record("name kind entitled taken pending left"))
+    def get_leave_balance(self, employee_id: EmployeeId, kind: LeaveKind) -> Result:
         """Show an employee's days of one kind of leave: entitled, taken or approved, asked for, left.
 
         Args:
@@ -74,17 +83,11 @@ class Hr(HrScenario):
         """
         employee = self.require("employees", employee_id, "employee")
         entitled, taken, pending = self._days(employee, kind)
-        return {
-            "name": employee["name"],
-            "kind": kind,
-            "entitled": entitled,
-            "taken": taken,
-            "pending": pending,
-            "left": entitled - taken - pending,
-        }
+        left = {"entitled": entitled, "taken": taken, "pending": pending, "left": entitled - taken - pending}
+        return {"name": employee["name"], "kind": kind, **left}
 
-    @tool("update")
-    def grant_leave_days(self, employee_id: EmployeeId, kind: LeaveKind, days: Days) -> Granted:
+    @tool("update", gives=record("name kind entitled"))
+    def grant_leave_days(self, employee_id: EmployeeId, kind: LeaveKind, days: Days) -> Result:
         """Give an employee further days of one kind of leave, at most once a kind.
 
         Args:
@@ -100,8 +103,8 @@ class Hr(HrScenario):
         self.state.patch("employees", employee_id, entitled=entitled, extra=sorted([*extra, kind]))
         return {"name": employee["name"], "kind": kind, "entitled": entitled[kind]}
 
-    @tool("create")
-    def request_leave(self, employee_id: EmployeeId, kind: LeaveKind, start: Date, days: Days) -> Submitted:
+    @tool("create", gives=record("request_id name start end back_on"))
+    def request_leave(self, employee_id: EmployeeId, kind: LeaveKind, start: Date, days: Days) -> Result:
         """Enter a request for leave, which then waits for approval.
 
         Args:
@@ -111,7 +114,7 @@ class Hr(HrScenario):
             days: How many working days.
         """
         employee = self.require("employees", employee_id, "employee")
-        if start <= self.now[:10]:
+        if start <= self.today:
             raise ToolError("in_the_past", f"{start} is not still to come.")
         if not is_working_day(start):
             raise ToolError("not_a_working_day", f"{start} is on a weekend.")
@@ -135,7 +138,7 @@ class Hr(HrScenario):
             "note": "entered at the leave desk",
             "status": "pending",
             "substitute_id": "",
-            "submitted": self.now[:10],
+            "submitted": self.today,
         }
         self.state.put("requests", request_id, request)
         return {
@@ -146,37 +149,25 @@ class Hr(HrScenario):
             "back_on": next_working_day(end),
         }
 
-    @tool("read")
-    def list_leave_requests(self, team: Team) -> Requests:
+    @tool(
+        "read", gives=record("count requests", requests=[record("request_id name kind start end submitted")])
+    )
+    def list_leave_requests(self, team: Team) -> Result:
         """List the requests of a team that wait for approval, the longest waiting first.
 
         Args:
             team: Name of the team.
         """
         staff = self._team(team)
-        found = [
-            row
-            for row in self.state.scan("requests")
-            if row["employee_id"] in staff and row["status"] == "pending"
-        ]
+        found = [row for row in self.rows("requests", status="pending") if row["employee_id"] in staff]
         if not found:
             raise ToolError("nothing_pending", f"Nobody in {team} waits for approval.")
         found.sort(key=lambda row: (row["submitted"], row["request_id"]))
-        lines: list[RequestLine] = [
-            {
-                "request_id": row["request_id"],
-                "name": staff[row["employee_id"]]["name"],
-                "kind": row["kind"],
-                "start": row["start"],
-                "end": row["end"],
-                "submitted": row["submitted"],
-            }
-            for row in found
-        ]
+        lines = [{**row, "name": staff[row["employee_id"]]["name"]} for row in found]
         return {"count": len(found), "requests": lines}
 
-    @tool("read")
-    def open_leave_request(self, request_id: RequestId) -> Request:
+    @tool("read", gives=record("employee_id name kind days start end back_on note status substitute"))
+    def open_leave_request(self, request_id: RequestId) -> Result:
         """Open a request for leave: who asks, for when, why, its state and the substitute.
 
         Args:
@@ -184,20 +175,17 @@ class Hr(HrScenario):
         """
         row = self.require("requests", request_id, "request")
         return {
-            "employee_id": row["employee_id"],
+            **row,
             "name": self._name(row["employee_id"]),
-            "kind": row["kind"],
-            "days": row["days"],
-            "start": row["start"],
-            "end": row["end"],
             "back_on": next_working_day(row["end"]),
-            "note": row["note"],
-            "status": row["status"],
             "substitute": self._name(row["substitute_id"]),
         }
 
-    @tool("read")
-    def list_team_absences(self, team: Team, date: Date) -> Absences:
+    @tool(
+        "read",
+        gives=record("count absences", absences=[record("leave_id employee_id name back_on substitute")]),
+    )
+    def list_team_absences(self, team: Team, date: Date) -> Result:
         """List who of a team is away on a day with approval, whoever is back first at the head.
 
         Args:
@@ -209,7 +197,7 @@ class Hr(HrScenario):
         if not away:
             raise ToolError("nobody_away", f"Everybody in {team} is at work on {date}.")
         away.sort(key=lambda row: (row["end"], row["request_id"]))
-        lines: list[Absence] = [
+        lines = [
             {
                 "leave_id": row["request_id"],
                 "employee_id": row["employee_id"],
@@ -221,8 +209,11 @@ class Hr(HrScenario):
         ]
         return {"count": len(away), "absences": lines}
 
-    @tool("read")
-    def find_substitutes(self, request_id: RequestId) -> StandIns:
+    @tool(
+        "read",
+        gives=record("count colleagues", colleagues=[record("stand_in_id name position substitutions")]),
+    )
+    def find_substitutes(self, request_id: RequestId) -> Result:
         """List colleagues of the same team who are at work during a leave, those who step in least often first.
 
         Args:
@@ -231,13 +222,8 @@ class Hr(HrScenario):
         row = self.require("requests", request_id, "request")
         staff = self._team(self.require("employees", row["employee_id"], "employee")["team"])
         away = {other["employee_id"] for other in self._away(staff, row["start"], row["end"])}
-        found: list[StandIn] = [
-            {
-                "stand_in_id": key,
-                "name": employee["name"],
-                "position": employee["position"],
-                "substitutions": self._substitutions(key),
-            }
+        found = [
+            {**employee, "stand_in_id": key, "substitutions": self._substitutions(key)}
             for key, employee in staff.items()
             if key not in away and key != row["employee_id"]
         ]
@@ -247,8 +233,8 @@ class Hr(HrScenario):
         found.sort(key=lambda one: (one["substitutions"], one["name"]))
         return {"count": len(found), "colleagues": found}
 
-    @tool("update")
-    def assign_substitute(self, request_id: RequestId, stand_in_id: StandInId) -> SubstituteSet:
+    @tool("update", gives=record("name substitute start", substitute=Person))
+    def assign_substitute(self, request_id: RequestId, stand_in_id: StandInId) -> Result:
         """Let a colleague of the same team step in during a leave.
 
         Args:
@@ -269,8 +255,8 @@ class Hr(HrScenario):
         self.state.patch("requests", request_id, substitute_id=stand_in_id)
         return {"name": absent["name"], "substitute": employee["name"], "start": row["start"]}
 
-    @tool("update")
-    def approve_leave_request(self, request_id: RequestId) -> Approved:
+    @tool("update", gives=record("name start end"))
+    def approve_leave_request(self, request_id: RequestId) -> Result:
         """Approve a request for leave; five days and more need a substitute, and half of the team must stay.
 
         Args:
@@ -287,10 +273,10 @@ class Hr(HrScenario):
         if 2 * (len({other["employee_id"] for other in away}) + 1) > len(staff):
             raise ToolError("too_many_away", f"Too many of {employee['team']} would be away.")
         self.state.patch("requests", request_id, status="approved")
-        return {"name": employee["name"], "start": row["start"], "end": row["end"]}
+        return {**row, "name": employee["name"]}
 
-    @tool("update")
-    def decline_leave_request(self, request_id: RequestId, reason: Reason) -> Declined:
+    @tool("update", gives=record("name start reason"))
+    def decline_leave_request(self, request_id: RequestId, reason: Reason) -> Result:
         """Decline a request for leave; its days are free again.
 
         Args:
@@ -298,15 +284,15 @@ class Hr(HrScenario):
             reason: What the employee is told.
         """
         row = self._pending(request_id)
-        if row["submitted"] == self.now[:10]:
+        if row["submitted"] == self.today:
             raise ToolError("entered_today", "The request was entered only today.")
         if row["substitute_id"]:
             raise ToolError("already_covered", f"{self._name(row['substitute_id'])} is going to step in.")
         self.state.patch("requests", request_id, status="declined", reason=reason)
         return {"name": self._name(row["employee_id"]), "start": row["start"], "reason": reason}
 
-    @tool("update")
-    def cancel_leave(self, leave_id: LeaveId) -> Cancelled:
+    @tool("update", gives=record("name start days_returned"))
+    def cancel_leave(self, leave_id: LeaveId) -> Result:
         """Cancel leave that was approved and has not begun; its days are free again.
 
         Args:
@@ -315,14 +301,10 @@ class Hr(HrScenario):
         row = self.require("requests", leave_id, "leave")
         if row["status"] != "approved":
             raise ToolError("not_approved", f"The request is {row['status']}.")
-        if row["start"] <= self.now[:10]:
+        if row["start"] <= self.today:
             raise ToolError("already_begun", f"The leave began on {row['start']}.")
         self.state.patch("requests", leave_id, status="cancelled")
-        return {
-            "name": self._name(row["employee_id"]),
-            "start": row["start"],
-            "days_returned": row["days"],
-        }
+        return {"name": self._name(row["employee_id"]), "start": row["start"], "days_returned": row["days"]}
 
     def _team(self, team: str) -> dict[str, Record]:
         staff = {row["employee_id"]: row for row in self.state.scan("employees") if row["team"] == team}
@@ -332,11 +314,7 @@ class Hr(HrScenario):
 
     def _requests(self, employee_id: str) -> list[Record]:
         """Return the requests of an employee that were neither declined nor cancelled."""
-        return [
-            row
-            for row in self.state.scan("requests")
-            if row["employee_id"] == employee_id and row["status"] in ("pending", "approved")
-        ]
+        return [row for row in self.rows("requests", employee_id=employee_id) if row["status"] in ALIVE]
 
     def _away(self, staff: dict[str, Record], start: str, end: str) -> list[Record]:
         """Return the leave, approved or asked for, of some people that touches a span of days."""
@@ -344,7 +322,7 @@ class Hr(HrScenario):
             row
             for row in self.state.scan("requests")
             if row["employee_id"] in staff
-            and row["status"] in ("pending", "approved")
+            and row["status"] in ALIVE
             and row["start"] <= end
             and row["end"] >= start
         ]
@@ -359,7 +337,7 @@ class Hr(HrScenario):
 
     def _substitutions(self, employee_id: str) -> int:
         return sum(
-            row["substitute_id"] == employee_id and row["status"] in ("pending", "approved")
+            row["substitute_id"] == employee_id and row["status"] in ALIVE
             for row in self.state.scan("requests")
         )
 
@@ -371,7 +349,7 @@ class Hr(HrScenario):
 
     def _alive(self, request_id: str) -> Record:
         row = self.require("requests", request_id, "request")
-        if row["status"] not in ("pending", "approved"):
+        if row["status"] not in ALIVE:
             raise ToolError("not_wanted", f"The request is {row['status']}.")
         return row
 

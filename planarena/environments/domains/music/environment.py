@@ -3,49 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from random import Random
+from typing import Annotated, Any
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.smart_home.types import RoomName
-from planarena.environments.domains.types import Minutes, Person
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import City, Count, Date, Minutes, Person, RoomName
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    Album,
-    AlbumAdded,
-    AlbumId,
-    Artist,
-    ArtistPage,
-    Followed,
-    Genre,
-    NamedSong,
-    Playback,
-    Playlist,
-    PlaylistCreated,
-    PlaylistId,
-    PlaylistName,
-    Queue,
-    Queued,
-    Shared,
-    SongAdded,
-    SongId,
-    SongLine,
-    Songs,
-)
-from .world import MusicScenario
+from .world import PROPOSALS, make_library
 
 __all__ = ["Music"]
 
 MAX_QUEUE = 12
 
+SongId = Annotated[str, Semantic("song_id", hidden=True)]
+AlbumId = Annotated[str, Semantic("album_id", hidden=True)]
+PlaylistId = Annotated[str, Semantic("playlist_id", hidden=True)]
+Artist = Annotated[str, Semantic("artist", surface="name")]
+Genre = Annotated[str, Semantic("music_genre", surface="name")]
+PlaylistName = Annotated[str, Semantic("playlist_name", surface="name")]
+SongTitle = Annotated[str, Semantic("song_title", surface="name")]
+AlbumTitle = Annotated[str, Semantic("album_title", surface="name")]
+Length = Annotated[str, Semantic("song_length")]  # minutes:seconds
+Year = Annotated[int, Semantic("release_year")]
 
-class Music(MusicScenario):
+record = Fields(
+    song_id=SongId,
+    album_id=AlbumId,
+    playlist_id=PlaylistId,
+    title=SongTitle,
+    song=SongTitle,
+    album=AlbumTitle,
+    playlist=PlaylistName,
+    name=PlaylistName,
+    artist=Artist,
+    genre=Genre,
+    year=Year,
+    length=Length,
+    total=Minutes,
+    room=RoomName,
+    friend=Person,
+    city=City,
+    date=Date,
+    count=Count,
+    song_count=Count,
+)
+LINE = record("song_id title artist length")
+NAMED = record("song_id title length")
+
+
+class Music(Environment):
     """One person's music, with a loudspeaker in every room."""
 
     domain = "music"
     summary = "A music library with artists, albums, playlists, sharing and a play queue in every room."
+    proposals = PROPOSALS
 
-    @tool("read")
-    def find_songs(self, genre: Genre, longest: Minutes | None = None) -> Songs:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a music library."""
+        return make_library(cls.seeds(), rng, shared)
+
+    @tool("read", gives=record("count songs", songs=[LINE]))
+    def find_songs(self, genre: Genre, longest: Minutes | None = None) -> Result:
         """List up to ten songs of a genre, the most played first.
 
         Args:
@@ -54,40 +77,37 @@ class Music(MusicScenario):
         """
         found = [
             song
-            for song in self.state.scan("songs")
-            if song["genre"] == genre and (longest is None or song["seconds"] <= 60 * longest)
+            for song in _most_played(self.rows("songs", genre=genre))
+            if longest is None or song["seconds"] <= 60 * longest
         ]
         if not found:
             raise ToolError("nothing_found", f"The library has no such {genre} song.")
-        found = _most_played(found)
-        return {"count": len(found), "songs": [_line(song) for song in found[:10]]}
+        return {"count": len(found), "songs": _timed(found[:10])}
 
-    @tool("read")
-    def find_artist(self, name: Artist) -> ArtistPage:
+    @tool(
+        "read",
+        gives=record(
+            "name genre top_song newest_album similar_artist next_concert",
+            name=Artist,
+            top_song=NAMED,
+            newest_album=record("album_id title year", title=AlbumTitle),
+            similar_artist=Artist,
+            next_concert=record("city date"),
+        ),
+    )
+    def find_artist(self, name: Artist) -> Result:
         """Look up an artist: the most played song, the newest album, a similar artist and the next concert.
 
         Args:
             name: Name of the artist or band.
         """
         artist = self._artist(name)
-        songs = _most_played([song for song in self.state.scan("songs") if song["artist"] == name])
-        albums = [album for album in self.state.scan("albums") if album["artist"] == name]
-        newest = max(albums, key=lambda album: (album["year"], album["album_id"]))
-        return {
-            "name": name,
-            "genre": artist["genre"],
-            "top_song": _named(songs[0]),
-            "newest_album": {
-                "album_id": newest["album_id"],
-                "title": newest["title"],
-                "year": newest["year"],
-            },
-            "similar_artist": artist["similar_artist"],
-            "next_concert": {"city": artist["city"], "date": artist["date"]},
-        }
+        top, *_ = _timed(_most_played(self.rows("songs", artist=name)))
+        newest = max(self.rows("albums", artist=name), key=lambda album: (album["year"], album["album_id"]))
+        return {**artist, "top_song": top, "newest_album": newest, "next_concert": artist}
 
-    @tool("update")
-    def follow_artist(self, name: Artist) -> Followed:
+    @tool("update", gives=record("name followers", name=Artist, followers=Count))
+    def follow_artist(self, name: Artist) -> Result:
         """Follow an artist, to hear of new albums and concerts.
 
         Args:
@@ -99,48 +119,35 @@ class Music(MusicScenario):
         self.state.put("follows", name, {"name": name})
         return {"name": name, "followers": artist["followers"] + 1}
 
-    @tool("read")
-    def get_album(self, album_id: AlbumId) -> Album:
+    @tool(
+        "read",
+        gives=record("title artist year total songs longest", title=AlbumTitle, songs=[NAMED], longest=NAMED),
+    )
+    def get_album(self, album_id: AlbumId) -> Result:
         """Show an album and its songs in their order, and the longest of them.
 
         Args:
             album_id: The album.
         """
         album = self.require("albums", album_id, "album")
-        songs = [self.require("songs", song_id, "song") for song_id in album["songs"]]
+        songs = self._songs(album)
         longest = max(songs, key=lambda song: (song["seconds"], song["song_id"]))
-        return {
-            "title": album["title"],
-            "artist": album["artist"],
-            "year": album["year"],
-            "total": _minutes(songs),
-            "songs": [_named(song) for song in songs],
-            "longest": _named(longest),
-        }
+        return {**album, "total": _minutes(songs), "songs": songs, "longest": longest}
 
-    @tool("read")
-    def find_playlist(self, name: PlaylistName) -> Playlist:
+    @tool("read", gives=record("playlist_id name song_count total songs", songs=[LINE]))
+    def find_playlist(self, name: PlaylistName) -> Result:
         """Look up a playlist by name, with its songs in their order.
 
         Args:
             name: Name of the playlist.
         """
-        for playlist in self.state.scan("playlists"):
-            if playlist["name"] == name:
-                break
-        else:
-            raise ToolError("no_such_playlist", f"There is no playlist named {name}.")
-        songs = [self.require("songs", song_id, "song") for song_id in playlist["songs"]]
-        return {
-            "playlist_id": playlist["playlist_id"],
-            "name": name,
-            "song_count": len(songs),
-            "total": _minutes(songs),
-            "songs": [_line(song) for song in songs[:15]],
-        }
+        for playlist in self.rows("playlists", name=name):
+            songs = self._songs(playlist)
+            return {**playlist, "song_count": len(songs), "total": _minutes(songs), "songs": songs[:15]}
+        raise ToolError("no_such_playlist", f"There is no playlist named {name}.")
 
-    @tool("create")
-    def create_playlist(self, name: PlaylistName, song_id: SongId) -> PlaylistCreated:
+    @tool("create", gives=record("playlist_id name song"))
+    def create_playlist(self, name: PlaylistName, song_id: SongId) -> Result:
         """Start a playlist with its first song.
 
         Args:
@@ -148,15 +155,14 @@ class Music(MusicScenario):
             song_id: The first song.
         """
         song = self.require("songs", song_id, "song")
-        if any(playlist["name"] == name for playlist in self.state.scan("playlists")):
+        if self.rows("playlists", name=name):
             raise ToolError("already_exists", f"There already is a playlist named {name}.")
         playlist_id = self.new_id("pl", name)
         playlist = {"playlist_id": playlist_id, "name": name, "songs": [song_id]}
-        self.state.put("playlists", playlist_id, playlist)
-        return {"playlist_id": playlist_id, "name": name, "song": song["title"]}
+        return {**self.state.put("playlists", playlist_id, playlist), "song": song["title"]}
 
-    @tool("update")
-    def add_song_to_playlist(self, playlist_id: PlaylistId, song_id: SongId) -> SongAdded:
+    @tool("update", gives=record("playlist song artist"))
+    def add_song_to_playlist(self, playlist_id: PlaylistId, song_id: SongId) -> Result:
         """Add a song at the end of a playlist, which holds it once at most.
 
         Args:
@@ -168,10 +174,10 @@ class Music(MusicScenario):
         if song_id in playlist["songs"]:
             raise ToolError("already_in_playlist", f"{playlist['name']} already holds {song['title']}.")
         self.state.patch("playlists", playlist_id, songs=[*playlist["songs"], song_id])
-        return {"playlist": playlist["name"], "song": song["title"], "artist": song["artist"]}
+        return {**song, "playlist": playlist["name"], "song": song["title"]}
 
-    @tool("update")
-    def add_album_to_playlist(self, playlist_id: PlaylistId, album_id: AlbumId) -> AlbumAdded:
+    @tool("update", gives=record("playlist album added", added=Count))
+    def add_album_to_playlist(self, playlist_id: PlaylistId, album_id: AlbumId) -> Result:
         """Add those songs of an album to the end of a playlist that it does not hold yet.
 
         Args:
@@ -186,8 +192,8 @@ class Music(MusicScenario):
         self.state.patch("playlists", playlist_id, songs=[*playlist["songs"], *fresh])
         return {"playlist": playlist["name"], "album": album["title"], "added": len(fresh)}
 
-    @tool("update")
-    def share_playlist(self, playlist_id: PlaylistId, friend: Person) -> Shared:
+    @tool("update", gives=record("playlist friend song_count"))
+    def share_playlist(self, playlist_id: PlaylistId, friend: Person) -> Result:
         """Give somebody a copy of a playlist as it is now.
 
         Args:
@@ -202,10 +208,10 @@ class Music(MusicScenario):
             raise ToolError("already_shared", f"{friend} has {playlist['name']} already.")
         share = {"playlist_id": playlist_id, "friend": friend, "songs": playlist["songs"]}
         self.state.put("shares", share_id, share)
-        return {"playlist": playlist["name"], "friend": friend, "song_count": len(playlist["songs"])}
+        return {**share, "playlist": playlist["name"], "song_count": len(playlist["songs"])}
 
-    @tool("update")
-    def play_playlist(self, playlist_id: PlaylistId, room: RoomName) -> Playback:
+    @tool("update", gives=record("room playlist first_song total", first_song=SongTitle))
+    def play_playlist(self, playlist_id: PlaylistId, room: RoomName) -> Result:
         """Play a playlist in a room from its first song, in place of whatever the room plays.
 
         Args:
@@ -216,18 +222,14 @@ class Music(MusicScenario):
         player = self.state.get("players", room)
         if player is not None and player["source"] == playlist_id:
             raise ToolError("already_playing", f"{playlist['name']} is on in the {room} already.")
-        songs = [self.require("songs", song_id, "song") for song_id in playlist["songs"]]
+        songs = self._songs(playlist)
         player = {"room": room, "source": playlist_id, "songs": playlist["songs"]}
         self.state.put("players", room, player)
-        return {
-            "room": room,
-            "playlist": playlist["name"],
-            "first_song": songs[0]["title"],
-            "total": _minutes(songs),
-        }
+        first = songs[0]["title"]
+        return {**player, "playlist": playlist["name"], "first_song": first, "total": _minutes(songs)}
 
-    @tool("update")
-    def queue_song(self, song_id: SongId, room: RoomName) -> Queued:
+    @tool("update", gives=record("room song position", position=Count))
+    def queue_song(self, song_id: SongId, room: RoomName) -> Result:
         """Put a song at the end of what a room is going to play; the room must be playing something.
 
         Args:
@@ -243,20 +245,24 @@ class Music(MusicScenario):
         self.state.patch("players", room, songs=[*player["songs"], song_id])
         return {"room": room, "song": song["title"], "position": len(player["songs"])}
 
-    @tool("read")
-    def view_play_queue(self, room: RoomName) -> Queue:
+    @tool(
+        "read",
+        gives=record(
+            "room now_playing waiting_count waiting", now_playing=LINE, waiting_count=Count, waiting=[LINE]
+        ),
+    )
+    def view_play_queue(self, room: RoomName) -> Result:
         """Show what a room plays now and the songs that follow, the next one first.
 
         Args:
             room: The room; it must be playing something.
         """
-        songs = [self.require("songs", song_id, "song") for song_id in self._player(room)["songs"]]
-        return {
-            "room": room,
-            "now_playing": _line(songs[0]),
-            "waiting_count": len(songs) - 1,
-            "waiting": [_line(song) for song in songs[1:13]],
-        }
+        first, *others = self._songs(self._player(room))
+        return {"room": room, "now_playing": first, "waiting_count": len(others), "waiting": others[:12]}
+
+    def _songs(self, holder: Record) -> list[dict[str, Any]]:
+        """Return the songs of an album, a playlist or a player, in their order."""
+        return _timed([self.require("songs", song_id, "song") for song_id in holder["songs"]])
 
     def _artist(self, name: str) -> Record:
         artist = self.state.get("artists", name)
@@ -275,23 +281,11 @@ def _most_played(songs: list[Record]) -> list[Record]:
     return sorted(songs, key=lambda song: (-song["plays"], song["song_id"]))
 
 
-def _length(song: Record) -> str:
-    return f"{song['seconds'] // 60}:{song['seconds'] % 60:02d}"
+def _timed(songs: Iterable[Record]) -> list[dict[str, Any]]:
+    """Return songs with their lengths as people read them."""
+    return [{**song, "length": f"{song['seconds'] // 60}:{song['seconds'] % 60:02d}"} for song in songs]
 
 
 def _minutes(songs: Iterable[Record]) -> int:
     seconds: int = sum(song["seconds"] for song in songs)
     return round(seconds / 60)
-
-
-def _named(song: Record) -> NamedSong:
-    return {"song_id": song["song_id"], "title": song["title"], "length": _length(song)}
-
-
-def _line(song: Record) -> SongLine:
-    return {
-        "song_id": song["song_id"],
-        "title": song["title"],
-        "artist": song["artist"],
-        "length": _length(song),
-    }

@@ -7,11 +7,11 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
 from planarena.environments.state import Record
 
-__all__ = ["MusicScenario"]
+__all__ = ["PROPOSALS", "make_library"]
 
 Table = dict[str, Record]
 _new_id = Environment.new_id
@@ -35,11 +35,8 @@ def make_library(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     playlists: Table = {}
     for name in rng.sample(texts["playlists"], 4):
         playlist_id = _new_id("pl", name)
-        playlists[playlist_id] = {
-            "playlist_id": playlist_id,
-            "name": name,
-            "songs": rng.sample(sorted(songs), rng.randint(4, 7)),
-        }
+        some = rng.sample(sorted(songs), rng.randint(4, 7))
+        playlists[playlist_id] = {"playlist_id": playlist_id, "name": name, "songs": some}
     # Two rooms play something already, so that a song can be put into a queue at once; beside the house's
     # own devices all of them do, because those name any room.
     playing = rooms[:2]
@@ -49,8 +46,6 @@ def make_library(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
         room: {"room": room, "source": "", "songs": rng.sample(sorted(songs), rng.randint(2, 4))}
         for room in playing
     }
-    names_of = [row["name"] for row in artists.values()]
-    texts_of = {"user": user, "friend": friends[0]}
     return Seed(
         {
             "artists": artists,
@@ -62,11 +57,11 @@ def make_library(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "follows": {},
         },
         situation["title"],
-        situation["description"].format(**texts_of),
+        situation["description"].format(user=user, friend=friends[0]),
         {"now": now.isoformat(timespec="minutes"), "user_name": user},
         {
             "genres": genres,
-            "artists": rng.sample(names_of, 4),
+            "artists": rng.sample(list(artists), 4),
             "playlists": [row["name"] for row in playlists.values()][:3],
             "new": rng.sample(situation["new"], 2),
             "rooms": rooms,
@@ -78,9 +73,7 @@ def make_library(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
 
 def _catalogue(texts: Any, genres: list[str], today: date, rng: Random) -> tuple[Table, Table, Table]:
     """Make nine artists with one or two albums of three or four songs each."""
-    artists: Table = {}
-    albums: Table = {}
-    songs: Table = {}
+    artists, albums, songs = Table(), Table(), Table()
     openings, endings = texts["openings"], texts["endings"]
     pairs = rng.sample(range(len(openings) * len(endings)), 60)
     titles = iter([f"{openings[pair // len(endings)]} {endings[pair % len(endings)]}" for pair in pairs])
@@ -115,90 +108,48 @@ def _catalogue(texts: Any, genres: list[str], today: date, rng: Random) -> tuple
                     "plays": next(plays),
                 }
                 album.append(song_id)
-            albums[album_id] = {
-                "album_id": album_id,
-                "title": title,
-                "artist": name,
-                "year": year,
-                "songs": album,
-            }
+            row = {"album_id": album_id, "title": title, "artist": name, "year": year, "songs": album}
+            albums[album_id] = row
             year -= rng.randint(1, 6)
     return artists, albums, songs
 
 
-class MusicScenario(Environment):
-    """Somebody's music at home, and what they would ask for."""
+def _songs(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second, third = rng.sample(env.story["genres"], 3)
+    yield {"genre": first}
+    yield {"genre": second, "longest": rng.choice((4, 5, 6))}
+    if rng.random() < 0.5:
+        yield {"genre": third}
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a music library."""
-        return make_library(cls.seeds(), rng, shared)
 
-    @proposals("find_songs")
-    def _propose_songs(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second, third = rng.sample(self.story["genres"], 3)
-        yield {"genre": first}
-        yield {"genre": second, "longest": rng.choice((4, 5, 6))}
-        if rng.random() < 0.5:
-            yield {"genre": third}
+def _shares(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(env.story["friends"], 2)
+    yield {"friend": first}
+    yield {"friend": BOUND if beside(env.story, "email") else second}
 
-    @proposals("find_artist")
-    def _propose_artist(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"name": self.story["artists"][0]}
-        yield {"name": BOUND}
 
-    @proposals("follow_artist")
-    def _propose_follow(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"name": self.story["artists"][2]}
-        yield {"name": BOUND}
-
-    @proposals("get_album")
-    def _propose_album(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("find_playlist")
-    def _propose_find(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for name in self.story["playlists"][:2]:
-            yield {"name": name}
-        yield {"name": BOUND}
-
-    @proposals("create_playlist")
-    def _propose_create(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for name in self.story["new"]:
-            yield {"name": name}
-
-    @proposals("add_song_to_playlist")
-    def _propose_add_song(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("add_album_to_playlist")
-    def _propose_add_album(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("share_playlist")
-    def _propose_share(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self.story["friends"], 2)
-        yield {"friend": first}
-        yield {"friend": BOUND if beside(self.story, "email") else second}
-
-    @proposals("play_playlist")
-    def _propose_play(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for room in rng.sample(self.story["rooms"], 2):
-            yield {"room": room}
-        if beside(self.story, "smart_home"):
-            yield {"room": BOUND}
-
-    @proposals("queue_song")
-    def _propose_queue(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"room": rng.choice(self._playing())}
+def _rooms(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    for room in rng.sample(env.story["rooms"], 2):
+        yield {"room": room}
+    if beside(env.story, "smart_home"):
         yield {"room": BOUND}
 
-    @proposals("view_play_queue")
-    def _propose_view(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for room in self._playing():
-            yield {"room": room}
-        yield {"room": BOUND}
 
-    def _playing(self) -> list[str]:
-        rooms: list[str] = self.story["rooms"]
-        return [room for room in rooms if self.state.get("players", room) is not None][:2]
+def _playing(env: Any) -> list[str]:
+    return [room for room in env.story["rooms"] if env.state.get("players", room) is not None][:2]
+
+
+PROPOSALS: dict[str, Proposer] = {
+    "find_songs": _songs,
+    "find_artist": lambda env, _rng: [{"name": env.story["artists"][0]}, {"name": BOUND}],
+    "follow_artist": lambda env, _rng: [{"name": env.story["artists"][2]}, {"name": BOUND}],
+    "get_album": lambda _env, _rng: [{}],
+    "find_playlist": lambda env, _rng: [{"name": name} for name in (*env.story["playlists"][:2], BOUND)],
+    "create_playlist": lambda env, _rng: [{"name": name} for name in env.story["new"]],
+    "add_song_to_playlist": lambda _env, _rng: [{}],
+    "add_album_to_playlist": lambda _env, _rng: [{}],
+    "share_playlist": _shares,
+    "play_playlist": _rooms,
+    "queue_song": lambda env, rng: [{"room": rng.choice(_playing(env))}, {"room": BOUND}],
+    "view_play_queue": lambda env, _rng: [{"room": room} for room in (*_playing(env), BOUND)],
+}

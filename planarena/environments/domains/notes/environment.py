@@ -3,48 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from random import Random
+from typing import Annotated
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import EmailAddress, Workday
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import Count, Date, Datetime, EmailAddress, Person, Workday
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    Appended,
-    Completed,
-    Keyword,
-    Note,
-    Notebook,
-    NotebookCreated,
-    NoteCreated,
-    NoteId,
-    NoteLine,
-    Notes,
-    NoteShared,
-    NoteTitle,
-    Paragraph,
-    Placed,
-    Tag,
-    Tagged,
-    TaskAdded,
-    TaskId,
-    TaskLine,
-    Tasks,
-    TaskText,
-)
-from .world import NotesScenario
+from .world import PROPOSALS, make_notebooks
 
 __all__ = ["Notepad"]
 
+NoteId = Annotated[str, Semantic("note_id", hidden=True)]
+TaskId = Annotated[str, Semantic("note_task_id", hidden=True)]
+Notebook = Annotated[str, Semantic("notebook", surface="name")]
+NoteTitle = Annotated[str, Semantic("note_title", surface="name")]
+Paragraph = Annotated[str, Semantic("note_text", surface="name")]
+Keyword = Annotated[str, Semantic("note_keyword", surface="name")]
+Tag = Annotated[str, Semantic("note_tag", surface="name")]
+TaskText = Annotated[str, Semantic("note_task", surface="name")]
 
-class Notepad(NotesScenario):
+record = Fields(
+    note_id=NoteId,
+    task_id=TaskId,
+    title=NoteTitle,
+    notebook=Notebook,
+    author=Person,
+    text=Paragraph,
+    tags=[Tag],
+    created=Date,
+    edited=Datetime,
+    task=TaskText,
+    note=NoteTitle,
+    due=Workday,
+    address=EmailAddress,
+    count=Count,
+)
+NOTES = record("count notes", notes=[record("note_id title notebook edited")])
+
+
+class Notepad(Environment):
     """One person's notebooks, into which others write too."""
 
     domain = "notes"
     summary = "Notebooks with notes, tags, tasks inside notes, search and sharing."
+    proposals = PROPOSALS
 
-    @tool("read")
-    def search_notes(self, keyword: Keyword, tag: Tag | None = None) -> Notes:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make notebooks around one situation."""
+        return make_notebooks(cls.seeds(), rng, shared)
+
+    @tool("read", gives=NOTES)
+    def search_notes(self, keyword: Keyword, tag: Tag | None = None) -> Result:
         """Find notes that hold a word in title or text, the most recently edited first.
 
         Args:
@@ -60,45 +74,41 @@ class Notepad(NotesScenario):
         ]
         if not found:
             raise ToolError("nothing_found", f"No such note mentions {keyword}.")
-        return {"count": len(found), "notes": _lines(found)}
+        return {"count": len(found), "notes": _latest(found)}
 
-    @tool("read")
-    def list_notebook_notes(self, notebook: Notebook) -> Notes:
+    @tool("read", gives=NOTES)
+    def list_notebook_notes(self, notebook: Notebook) -> Result:
         """List the notes of a notebook, the most recently edited first.
 
         Args:
             notebook: Name of the notebook.
         """
         self._notebook(notebook)
-        found = [note for note in self.state.scan("notes") if note["notebook"] == notebook]
+        found = self.rows("notes", notebook=notebook)
         if not found:
             raise ToolError("notebook_empty", f"There is no note in {notebook} yet.")
-        return {"count": len(found), "notes": _lines(found)}
+        return {"count": len(found), "notes": _latest(found)}
 
-    @tool("read")
-    def open_note(self, note_id: NoteId) -> Note:
+    @tool(
+        "read",
+        gives=record(
+            "title notebook author text tags created edited open_task_count open_tasks",
+            open_task_count=Count,
+            open_tasks=[record("task_id text", text=TaskText)],
+        ),
+    )
+    def open_note(self, note_id: NoteId) -> Result:
         """Open a note: its text, who wrote it, its tags and the tasks in it that are not done.
 
         Args:
             note_id: The note.
         """
         note = self.require("notes", note_id, "note")
-        tasks = [task for task in self.state.scan("tasks") if task["note_id"] == note_id and not task["done"]]
-        tasks.sort(key=lambda task: (task["due"], task["task_id"]))
-        return {
-            "title": note["title"],
-            "notebook": note["notebook"],
-            "author": note["author"],
-            "text": note["text"],
-            "tags": note["tags"],
-            "created": note["created"],
-            "edited": note["edited"],
-            "open_task_count": len(tasks),
-            "open_tasks": [{"task_id": task["task_id"], "text": task["text"]} for task in tasks],
-        }
+        tasks = _by_due(self.rows("tasks", note_id=note_id, done=False))
+        return {**note, "open_task_count": len(tasks), "open_tasks": tasks}
 
-    @tool("create")
-    def create_notebook(self, name: Notebook) -> NotebookCreated:
+    @tool("create", gives=record("notebook"))
+    def create_notebook(self, name: Notebook) -> Result:
         """Start an empty notebook.
 
         Args:
@@ -106,11 +116,10 @@ class Notepad(NotesScenario):
         """
         if self.state.get("notebooks", name):
             raise ToolError("already_exists", f"There already is a notebook named {name}.")
-        self.state.put("notebooks", name, {"notebook": name})
-        return {"notebook": name}
+        return self.state.put("notebooks", name, {"notebook": name})
 
-    @tool("create")
-    def create_note(self, notebook: Notebook, title: NoteTitle, text: Paragraph) -> NoteCreated:
+    @tool("create", gives=record("note_id title notebook"))
+    def create_note(self, notebook: Notebook, title: NoteTitle, text: Paragraph) -> Result:
         """Write a new note into a notebook.
 
         Args:
@@ -119,24 +128,22 @@ class Notepad(NotesScenario):
             text: Its text.
         """
         self._notebook(notebook)
-        if any(note["notebook"] == notebook and note["title"] == title for note in self.state.scan("notes")):
+        if self.rows("notes", notebook=notebook, title=title):
             raise ToolError("already_exists", f"{notebook} already has a note titled {title}.")
-        note_id = self.new_id("nte", notebook, title, text)
         note = {
-            "note_id": note_id,
+            "note_id": self.new_id("nte", notebook, title, text),
             "title": title,
             "notebook": notebook,
             "author": self.facts["user_name"],
             "text": text,
             "tags": [],
-            "created": self.now[:10],
+            "created": self.today,
             "edited": self.now,
         }
-        self.state.put("notes", note_id, note)
-        return {"note_id": note_id, "title": title, "notebook": notebook}
+        return self.state.put("notes", note["note_id"], note)
 
-    @tool("update")
-    def append_to_note(self, note_id: NoteId, text: Paragraph) -> Appended:
+    @tool("update", gives=record("title"))
+    def append_to_note(self, note_id: NoteId, text: Paragraph) -> Result:
         """Add a line at the end of a note.
 
         Args:
@@ -146,11 +153,11 @@ class Notepad(NotesScenario):
         note = self.require("notes", note_id, "note")
         if text in note["text"]:
             raise ToolError("already_there", f"{note['title']} says so already.")
-        self.state.patch("notes", note_id, text=f"{note['text'].rstrip('.')}. {text}.", edited=self.now)
-        return {"title": note["title"]}
+        longer = f"{note['text'].rstrip('.')}. {text}."
+        return self.state.patch("notes", note_id, text=longer, edited=self.now)
 
-    @tool("update")
-    def tag_note(self, note_id: NoteId, tag: Tag) -> Tagged:
+    @tool("update", gives=record("title tags"))
+    def tag_note(self, note_id: NoteId, tag: Tag) -> Result:
         """Put a further tag on a note.
 
         Args:
@@ -160,12 +167,10 @@ class Notepad(NotesScenario):
         note = self.require("notes", note_id, "note")
         if tag in note["tags"]:
             raise ToolError("already_tagged", f"{note['title']} has the tag {tag} already.")
-        tags = sorted([*note["tags"], tag])
-        self.state.patch("notes", note_id, tags=tags)
-        return {"title": note["title"], "tags": tags}
+        return self.state.patch("notes", note_id, tags=sorted([*note["tags"], tag]))
 
-    @tool("update")
-    def move_note(self, note_id: NoteId, notebook: Notebook) -> Placed:
+    @tool("update", gives=record("title notebook"))
+    def move_note(self, note_id: NoteId, notebook: Notebook) -> Result:
         """Move a note to another notebook.
 
         Args:
@@ -176,11 +181,10 @@ class Notepad(NotesScenario):
         self._notebook(notebook)
         if note["notebook"] == notebook:
             raise ToolError("already_there", f"{note['title']} is in {notebook} already.")
-        self.state.patch("notes", note_id, notebook=notebook)
-        return {"title": note["title"], "notebook": notebook}
+        return self.state.patch("notes", note_id, notebook=notebook)
 
-    @tool("create")
-    def add_note_task(self, note_id: NoteId, text: TaskText, due: Workday) -> TaskAdded:
+    @tool("create", gives=record("task_id task note due"))
+    def add_note_task(self, note_id: NoteId, text: TaskText, due: Workday) -> Result:
         """Put a task into a note.
 
         Args:
@@ -189,17 +193,16 @@ class Notepad(NotesScenario):
             due: Until which day, not in the past.
         """
         note = self.require("notes", note_id, "note")
-        if due < self.now[:10]:
+        if due < self.today:
             raise ToolError("in_the_past", f"{due} has passed.")
         task_id = self.new_id("ntk", note_id, text)
         if self.state.get("tasks", task_id):
             raise ToolError("already_noted", f"{note['title']} has this task already.")
         task = {"task_id": task_id, "note_id": note_id, "text": text, "due": due, "done": False}
-        self.state.put("tasks", task_id, task)
-        return {"task_id": task_id, "task": text, "note": note["title"], "due": due}
+        return {**self.state.put("tasks", task_id, task), "task": text, "note": note["title"]}
 
-    @tool("read")
-    def list_note_tasks(self, until: Workday, notebook: Notebook | None = None) -> Tasks:
+    @tool("read", gives=record("count tasks", tasks=[record("task_id note_id task note due")]))
+    def list_note_tasks(self, until: Workday, notebook: Notebook | None = None) -> Result:
         """List the tasks in notes that are not done and due until some day, the one that is due first at the head.
 
         Args:
@@ -208,26 +211,20 @@ class Notepad(NotesScenario):
         """
         if notebook is not None:
             self._notebook(notebook)
-        lines: list[TaskLine] = []
-        for task in self.state.scan("tasks"):
-            note = self.require("notes", task["note_id"], "note")
-            if not task["done"] and task["due"] <= until and notebook in (None, note["notebook"]):
-                lines.append(
-                    {
-                        "task_id": task["task_id"],
-                        "note_id": task["note_id"],
-                        "task": task["text"],
-                        "note": note["title"],
-                        "due": task["due"],
-                    }
-                )
-        if not lines:
+        tasks = [
+            {**task, "task": task["text"], "note": note["title"]}
+            for task in self.state.scan("tasks")
+            if (note := self.require("notes", task["note_id"], "note"))
+            and not task["done"]
+            and task["due"] <= until
+            and notebook in (None, note["notebook"])
+        ]
+        if not tasks:
             raise ToolError("nothing_due", f"No task is due until {until}.")
-        lines.sort(key=lambda line: (line["due"], line["task_id"]))
-        return {"count": len(lines), "tasks": lines[:12]}
+        return {"count": len(tasks), "tasks": _by_due(tasks)[:12]}
 
-    @tool("update")
-    def complete_note_task(self, task_id: TaskId) -> Completed:
+    @tool("update", gives=record("task note"))
+    def complete_note_task(self, task_id: TaskId) -> Result:
         """Mark a task in a note as done.
 
         Args:
@@ -239,8 +236,8 @@ class Notepad(NotesScenario):
         self.state.patch("tasks", task_id, done=True)
         return {"task": task["text"], "note": self.require("notes", task["note_id"], "note")["title"]}
 
-    @tool("update")
-    def share_note(self, note_id: NoteId, address: EmailAddress) -> NoteShared:
+    @tool("update", gives=record("title address"))
+    def share_note(self, note_id: NoteId, address: EmailAddress) -> Result:
         """Send somebody a copy of a note as it is now.
 
         Args:
@@ -251,16 +248,17 @@ class Notepad(NotesScenario):
         share_id = self.new_id("nsh", note_id, address)
         if self.state.get("shares", share_id):
             raise ToolError("already_shared", f"{address} has {note['title']} already.")
-        share = {"note_id": note_id, "address": address, "text": note["text"]}
-        self.state.put("shares", share_id, share)
-        return {"title": note["title"], "address": address}
+        self.state.put("shares", share_id, {"note_id": note_id, "address": address, "text": note["text"]})
+        return {**note, "address": address}
 
     def _notebook(self, name: str) -> None:
         if self.state.get("notebooks", name) is None:
             raise ToolError("no_such_notebook", f"There is no notebook named {name}.")
 
 
-def _lines(notes: Iterable[Record]) -> list[NoteLine]:
-    latest = sorted(notes, key=lambda note: (note["edited"], note["note_id"]), reverse=True)
-    keys = NoteLine.__annotations__
-    return [cast(NoteLine, {key: note[key] for key in keys}) for note in latest[:12]]
+def _latest(notes: Iterable[Record]) -> list[Record]:
+    return sorted(notes, key=lambda note: (note["edited"], note["note_id"]), reverse=True)[:12]
+
+
+def _by_due(tasks: Iterable[Record]) -> list[Record]:
+    return sorted(tasks, key=lambda task: (task["due"], task["task_id"]))

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.boards.world import working_days
 from planarena.environments.domains.shared import (
     Shared,
@@ -20,7 +20,7 @@ from planarena.environments.domains.shared import (
 )
 from planarena.environments.state import Record
 
-__all__ = ["NotesScenario"]
+__all__ = ["PROPOSALS", "make_notebooks"]
 
 Table = dict[str, Record]
 _new_id = Environment.new_id
@@ -88,82 +88,60 @@ def make_notebooks(texts: Any, rng: Random, shared: Shared | None = None) -> See
     )
 
 
-class NotesScenario(Environment):
-    """Notebooks around one situation, and what their owner would ask for."""
+def _situation(env: Any) -> dict[str, Any]:
+    return next(one for one in env.seeds()["situations"] if one["title"] == env.story["topic"])
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make notebooks around one situation."""
-        return make_notebooks(cls.seeds(), rng, shared)
 
-    @property
-    def _situation(self) -> dict[str, Any]:
-        situations: list[dict[str, Any]] = self.seeds()["situations"]
-        return next(item for item in situations if item["title"] == self.story["topic"])
+def _searches(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    situation = _situation(env)
+    for keyword in rng.sample(situation["keywords"], 2):
+        yield {"keyword": keyword}
+    note = rng.choice([item for item in situation["notes"] if item["tags"]])
+    word = next((word for word in situation["keywords"] if word in note["text"].casefold()), "")
+    if word:
+        yield {"keyword": word, "tag": note["tags"][0]}
 
-    @proposals("search_notes")
-    def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for keyword in rng.sample(self._situation["keywords"], 2):
-            yield {"keyword": keyword}
-        note = rng.choice([item for item in self._situation["notes"] if item["tags"]])
-        word = next((word for word in self._situation["keywords"] if word in note["text"].casefold()), "")
-        if word:
-            yield {"keyword": word, "tag": note["tags"][0]}
 
-    @proposals("list_notebook_notes")
-    def _propose_list(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"notebook": rng.choice(self.story["notebooks"])}
-        yield {"notebook": self.story["everyday"][0]}
-        yield {"notebook": BOUND}
+def _new_notes(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(_situation(env)["new"], 2)
+    yield {"notebook": BOUND, "title": first["title"], "text": first["text"]}
+    notebook = rng.choice(env.story["notebooks"])
+    yield {"notebook": notebook, "title": second["title"], "text": second["text"]}
 
-    @proposals("open_note")
-    def _propose_open(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
 
-    @proposals("create_notebook")
-    def _propose_notebook(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        for name in self._situation["new_notebooks"]:
-            yield {"name": name}
+def _new_tasks(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(_situation(env)["tasks"], 2)
+    yield {"text": first, "due": rng.choice(env.story["days"][2:])}
+    yield {"text": second, "due": BOUND}
 
-    @proposals("create_note")
-    def _propose_create(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self._situation["new"], 2)
-        yield {"notebook": BOUND, "title": first["title"], "text": first["text"]}
-        notebook = rng.choice(self.story["notebooks"])
-        yield {"notebook": notebook, "title": second["title"], "text": second["text"]}
 
-    @proposals("append_to_note")
-    def _propose_append(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for text in rng.sample(self._situation["lines"], 2):
-            yield {"text": text}
+def _shares(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second = rng.sample(env.story["addresses"], 2)
+    yield {"address": first}
+    yield {"address": BOUND if beside(env.story, "email") or beside(env.story, "calendar") else second}
 
-    @proposals("tag_note")
-    def _propose_tag(self, rng: Random) -> Iterator[dict[str, Any]]:
-        for tag in rng.sample(self._situation["new_tags"], 2):
-            yield {"tag": tag}
 
-    @proposals("move_note")
-    def _propose_move(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"notebook": BOUND}
-        yield {"notebook": rng.choice((*self.story["notebooks"], self.story["everyday"][1]))}
-
-    @proposals("add_note_task")
-    def _propose_task(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self._situation["tasks"], 2)
-        yield {"text": first, "due": rng.choice(self.story["days"][2:])}
-        yield {"text": second, "due": BOUND}
-
-    @proposals("list_note_tasks")
-    def _propose_tasks(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"until": rng.choice(self.story["days"][4:])}
-        yield {"until": self.story["days"][9], "notebook": rng.choice(self.story["notebooks"])}
-
-    @proposals("complete_note_task")
-    def _propose_complete(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("share_note")
-    def _propose_share(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second = rng.sample(self.story["addresses"], 2)
-        yield {"address": first}
-        yield {"address": BOUND if beside(self.story, "email") or beside(self.story, "calendar") else second}
+PROPOSALS: dict[str, Proposer] = {
+    "search_notes": _searches,
+    "list_notebook_notes": lambda env, rng: [
+        {"notebook": rng.choice(env.story["notebooks"])},
+        {"notebook": env.story["everyday"][0]},
+        {"notebook": BOUND},
+    ],
+    "open_note": lambda _env, _rng: [{}],
+    "create_notebook": lambda env, _rng: [{"name": name} for name in _situation(env)["new_notebooks"]],
+    "create_note": _new_notes,
+    "append_to_note": lambda env, rng: [{"text": text} for text in rng.sample(_situation(env)["lines"], 2)],
+    "tag_note": lambda env, rng: [{"tag": tag} for tag in rng.sample(_situation(env)["new_tags"], 2)],
+    "move_note": lambda env, rng: [
+        {"notebook": BOUND},
+        {"notebook": rng.choice((*env.story["notebooks"], env.story["everyday"][1]))},
+    ],
+    "add_note_task": _new_tasks,
+    "list_note_tasks": lambda env, rng: [
+        {"until": rng.choice(env.story["days"][4:])},
+        {"until": env.story["days"][9], "notebook": rng.choice(env.story["notebooks"])},
+    ],
+    "complete_note_task": lambda _env, _rng: [{}],
+    "share_note": _shares,
+}

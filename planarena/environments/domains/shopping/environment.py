@@ -3,65 +3,81 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import cast
+from random import Random
+from typing import Annotated, Literal
 
-from planarena.environments.contract import ToolError, tool
-from planarena.environments.domains.types import Money
+from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.types import City, Count, Credit, Date, Money, Payable, Rating, Workday
+from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
+from planarena.tools.semantics import Semantic
 
-from .types import (
-    AddressId,
-    AddressLabel,
-    AppliedCoupon,
-    Cart,
-    CartLine,
-    Category,
-    CouponCode,
-    DeliveryAddress,
-    DeliveryNote,
-    Found,
-    Order,
-    OrderId,
-    OrderItem,
-    OrderItemId,
-    OrderLine,
-    OrderList,
-    PlacedOrder,
-    ProductDetails,
-    ProductId,
-    ProductLine,
-    Quantity,
-    Return,
-    ReturnReason,
-    Review,
-    ReviewText,
-    Stars,
-    Wish,
-)
-from .world import ShoppingScenario, order_number
+from .world import PROPOSALS, make_shop, order_number
 
 __all__ = ["Shopping"]
 
 RETURN_DAYS = 30
 
 
-class Shopping(ShoppingScenario):
+ProductId = Annotated[str, Semantic("product_id", hidden=True)]
+AddressId = Annotated[str, Semantic("delivery_address_id", hidden=True)]
+OrderId = Annotated[str, Semantic("shop_order_id", hidden=True)]
+OrderItemId = Annotated[str, Semantic("shop_order_item_id", hidden=True)]
+OrderNumber = Annotated[str, Semantic("shop_order_number")]
+ProductName = Annotated[str, Semantic("product_name", surface="name")]
+Category = Annotated[str, Semantic("product_category", surface="name")]
+CouponCode = Annotated[str, Semantic("coupon_code", surface="name")]
+ReviewText = Annotated[str, Semantic("review_text", surface="name")]
+DeliveryNote = Annotated[str, Semantic("delivery_note", surface="name")]
+Street = Annotated[str, Semantic("street", surface="name")]
+Quantity = Annotated[int, Semantic("quantity", surface="number", minimum=1)]
+Stars = Annotated[int, Semantic("stars", surface="number", minimum=1, maximum=5)]
+AddressLabel = Annotated[Literal["home", "office", "parents"], Semantic("address_label", surface="word")]
+OrderStatus = Annotated[
+    Literal["processing", "shipped", "delivered"], Semantic("order_status", surface="word")
+]
+ReturnReason = Annotated[
+    Literal["damaged", "wrong_size", "not_as_described", "not_needed"],
+    Semantic("return_reason", surface="word"),
+]
+
+record = Fields(
+    product_id=ProductId, name=ProductName, price=Money, rating=Rating, stock=Count, count=Count,
+    category=Category, delivery_days=Count, review_count=Count, latest_review=ReviewText,
+    coupon_code=CouponCode, accessory_id=ProductId, accessory_name=ProductName, quantity=Quantity,
+    line_total=Money, line_count=Count, subtotal=Money, discount=Money, total=Payable, code=CouponCode,
+    address_id=AddressId, label=AddressLabel, street=Street, city=City, order_id=OrderId,
+    order_number=OrderNumber, delivery_date=Workday, placed=Date, status=OrderStatus,
+    order_item_id=OrderItemId, returned=bool, refund=Credit, send_back_by=Workday, stars=Stars,
+)  # fmt: skip
+PRODUCT_LINE = record("product_id name price rating stock")
+CART_LINE = record("product_id name quantity line_total")
+
+
+class Shopping(Environment):
     """One customer's view of an online shop."""
 
     domain = "shopping"
     summary = (
         "An online shop with catalogue, cart, coupons, addresses, orders, returns, reviews and a wish list."
     )
+    proposals = PROPOSALS
 
-    @tool("read")
-    def search_products(self, category: Category, max_price: Money | None = None) -> Found:
+    @classmethod
+    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
+        """Make a shop and a customer."""
+        return make_shop(cls.seeds(), rng, shared)
+
+    @tool("read", gives=record("count products best_rated", products=[PRODUCT_LINE], best_rated=PRODUCT_LINE))
+    def search_products(self, category: Category, max_price: Money | None = None) -> Result:
         """List the products of a category, the cheapest first, and name the best rated one.
 
         Args:
             category: Category of the catalogue, in the plural.
             max_price: Highest price in euros.
         """
-        products = [product for product in self.state.scan("products") if product["category"] == category]
+        products = self.rows("products", category=category)
         if not products:
             raise ToolError("unknown_category", f"The shop has no category {category}.")
         found = [product for product in products if max_price is None or product["price"] <= max_price]
@@ -69,30 +85,29 @@ class Shopping(ShoppingScenario):
             raise ToolError("nothing_found", f"No product among the {category} is that cheap.")
         found.sort(key=lambda product: (product["price"], product["product_id"]))
         best = max(found, key=lambda product: (product["rating"], product["product_id"]))
-        return {
-            "count": len(found),
-            "products": [_line(product) for product in found],
-            "best_rated": _line(best),
-        }
+        return {"count": len(found), "products": found, "best_rated": best}
 
-    @tool("read")
-    def get_product_details(self, product_id: ProductId) -> ProductDetails:
+    @tool(
+        "read",
+        gives=record(
+            "product_id name category price stock delivery_days rating review_count latest_review coupon_code"
+            " accessory_id accessory_name"
+        ),
+    )
+    def get_product_details(self, product_id: ProductId) -> Result:
         """Show price, stock, delivery time, rating, a coupon and the recommended accessory of a product.
 
         Args:
             product_id: The product.
         """
         product = self.require("products", product_id, "product")
-        reviews = [review for review in self.state.scan("reviews") if review["product_id"] == product_id]
+        reviews = self.rows("reviews", product_id=product_id)
         latest = max(reviews, key=lambda review: (review["date"], review["review_id"]))
         accessory = self.require("products", product["accessory_id"], "product")
-        return cast(
-            ProductDetails,
-            {**product, "latest_review": latest["text"], "accessory_name": accessory["name"]},
-        )
+        return {**product, "latest_review": latest["text"], "accessory_name": accessory["name"]}
 
-    @tool("update")
-    def add_product_to_cart(self, product_id: ProductId, quantity: Quantity | None = None) -> CartLine:
+    @tool("update", gives=CART_LINE)
+    def add_product_to_cart(self, product_id: ProductId, quantity: Quantity | None = None) -> Result:
         """Put a product that is in stock into the cart.
 
         Args:
@@ -108,13 +123,18 @@ class Shopping(ShoppingScenario):
         self.state.put("cart", product_id, {"product_id": product_id, "quantity": pieces})
         return _cart_line(product, pieces)
 
-    @tool("read")
-    def view_shopping_cart(self) -> Cart:
+    @tool(
+        "read",
+        gives=record(
+            "line_count lines subtotal discount total wish_list",
+            lines=[CART_LINE],
+            wish_list=[record("product_id name price")],
+        ),
+    )
+    def view_shopping_cart(self) -> Result:
         """Show what is in the cart, with discount and total, and the wish list, its cheapest product first."""
         lines, subtotal, discount = self._cart()
-        wishes = [
-            self.require("products", wish["product_id"], "product") for wish in self.state.scan("wishes")
-        ]
+        wishes = [self.require("products", wish["product_id"], "product") for wish in self.rows("wishes")]
         wishes.sort(key=lambda product: (product["price"], product["product_id"]))
         return {
             "line_count": len(lines),
@@ -122,14 +142,11 @@ class Shopping(ShoppingScenario):
             "subtotal": subtotal,
             "discount": discount,
             "total": round(subtotal - discount, 2),
-            "wish_list": [
-                {"product_id": product["product_id"], "name": product["name"], "price": product["price"]}
-                for product in wishes
-            ],
+            "wish_list": wishes,
         }
 
-    @tool("update")
-    def apply_shopping_coupon(self, code: CouponCode) -> AppliedCoupon:
+    @tool("update", gives=record("code discount total", total=Money))
+    def apply_shopping_coupon(self, code: CouponCode) -> Result:
         """Apply a coupon to the cart; a cart takes one coupon, which must fit at least one of its products.
 
         Args:
@@ -148,20 +165,20 @@ class Shopping(ShoppingScenario):
             raise ToolError("not_applicable", f"The coupon fits {coupon['category']} only.")
         return {"code": code, "discount": discount, "total": round(subtotal - discount, 2)}
 
-    @tool("read")
-    def find_delivery_address(self, label: AddressLabel) -> DeliveryAddress:
+    @tool("read", gives=record("address_id label street city"))
+    def find_delivery_address(self, label: AddressLabel) -> Result:
         """Look up a saved delivery address.
 
         Args:
             label: Which of the saved addresses.
         """
-        for address in self.state.scan("addresses"):
-            if address["label"] == label:
-                return cast(DeliveryAddress, address)
-        raise ToolError("not_found", f"No address is saved as {label}.")
+        found = self.rows("addresses", label=label)
+        if not found:
+            raise ToolError("not_found", f"No address is saved as {label}.")
+        return found[0]
 
-    @tool("create")
-    def place_shop_order(self, address_id: AddressId, note: DeliveryNote | None = None) -> PlacedOrder:
+    @tool("create", gives=record("order_id order_number total delivery_date city"))
+    def place_shop_order(self, address_id: AddressId, note: DeliveryNote | None = None) -> Result:
         """Order everything in the cart, with its coupon, to a saved address; the cart then is empty.
 
         Args:
@@ -200,28 +217,36 @@ class Shopping(ShoppingScenario):
         order = {
             "order_id": order_id,
             "order_number": order_number(order_id),
-            "placed": self.now[:10],
+            "placed": self.today,
             "status": "processing",
             "delivery_date": self._day_after(days),
             "city": address["city"],
             "total": round(subtotal - discount, 2),
             "items": items,
         }
-        self.state.put("orders", order_id, order)
-        return cast(PlacedOrder, {key: order[key] for key in PlacedOrder.__annotations__})
+        return self.state.put("orders", order_id, order)
 
-    @tool("read")
-    def list_shop_orders(self) -> OrderList:
+    @tool(
+        "read",
+        gives=record(
+            "count orders", orders=[record("order_id order_number placed status total", total=Money)]
+        ),
+    )
+    def list_shop_orders(self) -> Result:
         """List the customer's orders, most recent first."""
-        orders = sorted(
-            self.state.scan("orders"), key=lambda order: (order["placed"], order["order_id"]), reverse=True
-        )
-        keys = OrderLine.__annotations__
-        lines = [cast(OrderLine, {key: order[key] for key in keys}) for order in orders[:10]]
-        return {"count": len(orders), "orders": lines}
+        orders = self.rows("orders")
+        orders.sort(key=lambda order: (order["placed"], order["order_id"]), reverse=True)
+        return {"count": len(orders), "orders": orders[:10]}
 
-    @tool("read")
-    def get_shop_order(self, order_id: OrderId) -> Order:
+    @tool(
+        "read",
+        gives=record(
+            "order_id order_number status delivery_date city total items",
+            delivery_date=Date,
+            items=[record("order_item_id product_id name quantity price returned")],
+        ),
+    )
+    def get_shop_order(self, order_id: OrderId) -> Result:
         """Show status, delivery date and items of an order, the most expensive item first.
 
         Args:
@@ -229,11 +254,10 @@ class Shopping(ShoppingScenario):
         """
         order = self.require("orders", order_id, "order")
         items = sorted(order["items"], key=lambda item: (-item["price"], item["order_item_id"]))
-        lines = [{key: item[key] for key in OrderItem.__annotations__} for item in items]
-        return cast(Order, {**{key: order[key] for key in Order.__annotations__}, "items": lines})
+        return {**order, "items": items}
 
-    @tool("update")
-    def return_purchased_item(self, order_item_id: OrderItemId, reason: ReturnReason) -> Return:
+    @tool("update", gives=record("name order_number refund send_back_by"))
+    def return_purchased_item(self, order_item_id: OrderItemId, reason: ReturnReason) -> Result:
         """Send an item of an order back; it must have been delivered at most 30 days ago.
 
         Args:
@@ -247,22 +271,14 @@ class Shopping(ShoppingScenario):
             raise ToolError("not_delivered", "Only delivered items can be returned.")
         if order["delivery_date"] < self._day_after(-RETURN_DAYS):
             raise ToolError("too_late", "The item was delivered more than 30 days ago.")
-        items = [
-            {**other, "returned": True, "reason": reason}
-            if other["order_item_id"] == order_item_id
-            else other
-            for other in order["items"]
-        ]
+        gone = {**item, "returned": True, "reason": reason}
+        items = [gone if other is item else other for other in order["items"]]
         self.state.patch("orders", order["order_id"], items=items)
-        return {
-            "name": item["name"],
-            "order_number": order["order_number"],
-            "refund": round(item["price"] * item["quantity"], 2),
-            "send_back_by": self._day_after(14),
-        }
+        refund = round(item["price"] * item["quantity"], 2)
+        return {**order, "name": item["name"], "refund": refund, "send_back_by": self._day_after(14)}
 
-    @tool("create")
-    def write_product_review(self, order_item_id: OrderItemId, stars: Stars, text: ReviewText) -> Review:
+    @tool("create", gives=record("name stars rating review_count"))
+    def write_product_review(self, order_item_id: OrderItemId, stars: Stars, text: ReviewText) -> Result:
         """Publish a review of a product that was ordered and has been delivered; one per product.
 
         Args:
@@ -283,17 +299,20 @@ class Shopping(ShoppingScenario):
             "author": author,
             "stars": stars,
             "text": text,
-            "date": self.now[:10],
+            "date": self.today,
         }
         self.state.put("reviews", review_id, review)
         product = self.require("products", product_id, "product")
         count = product["review_count"]
         rating = round((product["rating"] * count + stars) / (count + 1), 2)
-        self.state.patch("products", product_id, rating=rating, review_count=count + 1)
-        return {"name": item["name"], "stars": stars, "rating": rating, "review_count": count + 1}
+        return {
+            **self.state.patch("products", product_id, rating=rating, review_count=count + 1),
+            "name": item["name"],
+            "stars": stars,
+        }
 
-    @tool("update")
-    def add_to_wish_list(self, product_id: ProductId) -> Wish:
+    @tool("update", gives=record("product_id name price"))
+    def add_to_wish_list(self, product_id: ProductId) -> Result:
         """Put a product on the wish list.
 
         Args:
@@ -303,14 +322,13 @@ class Shopping(ShoppingScenario):
         if self.state.get("wishes", product_id):
             raise ToolError("already_on_list", f"The {product['name']} already is on the wish list.")
         self.state.put("wishes", product_id, {"product_id": product_id})
-        return {"product_id": product_id, "name": product["name"], "price": product["price"]}
+        return product
 
-    def _cart(self) -> tuple[list[CartLine], float, float]:
+    def _cart(self) -> tuple[list[Record], float, float]:
         """Return the lines by name, the subtotal and the discount of the coupon in use."""
-        entries = list(self.state.scan("cart"))
-        products = [self.require("products", entry["product_id"], "product") for entry in entries]
         lines = [
-            _cart_line(product, entry["quantity"]) for product, entry in zip(products, entries, strict=True)
+            _cart_line(self.require("products", entry["product_id"], "product"), entry["quantity"])
+            for entry in self.rows("cart")
         ]
         discount = 0.0
         applied = self.state.get("applied", "coupon")
@@ -318,8 +336,8 @@ class Shopping(ShoppingScenario):
             coupon = self.require("coupons", applied["code"], "coupon")
             discount = sum(
                 line["line_total"] * coupon["percent"] / 100
-                for product, line in zip(products, lines, strict=True)
-                if coupon["category"] in ("", product["category"])
+                for line in lines
+                if coupon["category"] in ("", line["category"])
             )
         lines.sort(key=lambda line: (line["name"], line["product_id"]))
         return lines, round(sum(line["line_total"] for line in lines), 2), round(discount, 2)
@@ -332,18 +350,8 @@ class Shopping(ShoppingScenario):
         raise ToolError("not_found", f"There is no ordered item with id {order_item_id}.")
 
     def _day_after(self, days: int) -> str:
-        return (date.fromisoformat(self.now[:10]) + timedelta(days=days)).isoformat()
+        return (date.fromisoformat(self.today) + timedelta(days=days)).isoformat()
 
 
-def _line(product: Record) -> ProductLine:
-    return cast(ProductLine, {key: product[key] for key in ProductLine.__annotations__})
-
-
-def _cart_line(product: Record, quantity: int) -> CartLine:
-    total = round(product["price"] * quantity, 2)
-    return {
-        "product_id": product["product_id"],
-        "name": product["name"],
-        "quantity": quantity,
-        "line_total": total,
-    }
+def _cart_line(product: Record, quantity: int) -> Record:
+    return {**product, "quantity": quantity, "line_total": round(product["price"] * quantity, 2)}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Seed, proposals
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
 from planarena.environments.state import Record
 
-__all__ = ["ShoppingScenario", "order_number"]
+__all__ = ["PROPOSALS", "make_shop", "order_number"]
 
 _new_id = Environment.new_id
 
@@ -24,6 +24,50 @@ def make_shop(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     today = date.fromisoformat(now[:10])
     user = cast_people([f"{rng.choice(people['given'])} {rng.choice(people['family'])}"], shared)[0]
     products, coupons = _catalogue(rng, texts, situation)
+    reviews = _reviews(rng, texts, people, products, today)
+    cities, streets = rng.sample(texts["cities"], 3), rng.sample(texts["streets"], 3)
+    home = keep(shared, "home_city", cities[0])
+    streets[0] = keep(shared, "home_address", streets[0]).removesuffix(f", {home}")
+    addresses: dict[str, Record] = {}
+    for label, street, city in zip(
+        ("home", "office", "parents"), streets, (home, home, cities[1]), strict=True
+    ):
+        key = _new_id("adr", label)
+        addresses[key] = {"address_id": key, "label": label, "street": street, "city": city}
+    orders = _orders(rng, today, user, [*products.values()], home)
+    bought = {item["product_id"] for order in orders.values() for item in order["items"]}
+    fresh = [key for key, product in products.items() if key not in bought and product["stock"]]
+    in_cart, *wished = rng.sample(fresh, 3)
+    tables: dict[str, dict[str, Record]] = {
+        "products": products,
+        "coupons": coupons,
+        "reviews": reviews,
+        "addresses": addresses,
+        "orders": orders,
+        "cart": {in_cart: {"product_id": in_cart, "quantity": 1}},
+        "applied": {},
+        "wishes": {key: {"product_id": key} for key in wished},
+    }
+    return Seed(
+        tables,
+        situation["title"],
+        situation["description"],
+        {"now": now, "user_name": user, "home_city": home},
+        {
+            "topic": situation["title"],
+            "prices": {
+                category: sorted(p["price"] for p in products.values() if p["category"] == category)
+                for category, *_ in situation["categories"]
+            },
+            "code": next(code for code, coupon in coupons.items() if coupon["category"] == ""),
+            **meet(shared),
+        },
+    )
+
+
+def _reviews(
+    rng: Random, texts: Any, people: dict[str, list[str]], products: Iterable[str], today: date
+) -> dict[str, Record]:
     reviews: dict[str, Record] = {}
     for product_id in products:
         author = f"{rng.choice(people['given'])} {rng.choice(people['family'])[0]}"
@@ -37,51 +81,7 @@ def make_shop(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "text": rng.choice(texts["praise"] if stars > 2 else texts["blame"]),
             "date": (today - timedelta(days=rng.randint(3, 200))).isoformat(),
         }
-    cities, streets = rng.sample(texts["cities"], 3), rng.sample(texts["streets"], 3)
-    cities[0] = keep(shared, "home_city", cities[0])
-    streets[0] = keep(shared, "home_address", streets[0]).removesuffix(f", {cities[0]}")
-    addresses = {
-        _new_id("adr", label): {
-            "address_id": _new_id("adr", label),
-            "label": label,
-            "street": street,
-            "city": city,
-        }
-        for label, street, city in zip(
-            ("home", "office", "parents"), streets, [cities[0], *cities[:2]], strict=True
-        )
-    }
-    orders = _orders(rng, today, user, [*products.values()], cities[0])
-    bought = {item["product_id"] for order in orders.values() for item in order["items"]}
-    fresh = [
-        product for product in products.values() if product["product_id"] not in bought and product["stock"]
-    ]
-    in_cart, *wished = rng.sample(fresh, 3)
-    tables: dict[str, dict[str, Record]] = {
-        "products": products,
-        "coupons": coupons,
-        "reviews": reviews,
-        "addresses": addresses,
-        "orders": orders,
-        "cart": {in_cart["product_id"]: {"product_id": in_cart["product_id"], "quantity": 1}},
-        "applied": {},
-        "wishes": {product["product_id"]: {"product_id": product["product_id"]} for product in wished},
-    }
-    return Seed(
-        tables,
-        situation["title"],
-        situation["description"],
-        {"now": now, "user_name": user, "home_city": cities[0]},
-        {
-            "topic": situation["title"],
-            "prices": {
-                category[0]: sorted(p["price"] for p in products.values() if p["category"] == category[0])
-                for category in situation["categories"]
-            },
-            "code": next(code for code, coupon in coupons.items() if coupon["category"] == ""),
-            **meet(shared),
-        },
-    )
+    return reviews
 
 
 def _catalogue(
@@ -165,74 +165,38 @@ def order_number(order_id: str) -> str:
     return f"{int(order_id.rsplit('_', 1)[1], 16) % 1_000_000:06d}"
 
 
-class ShoppingScenario(Environment):
-    """A shop and a customer, and what the customer would ask for."""
+def _situation(env: Any) -> dict[str, Any]:
+    return next(item for item in env.seeds()["situations"] if item["title"] == env.story["topic"])
 
-    @classmethod
-    def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
-        """Make a shop and a customer."""
-        return make_shop(cls.seeds(), rng, shared)
 
-    @property
-    def _situation(self) -> dict[str, Any]:
-        return next(item for item in self.seeds()["situations"] if item["title"] == self.story["topic"])
+def _search(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    first, second, third = rng.sample(sorted(env.story["prices"]), 3)
+    yield {"category": first}
+    # A limit between the second and the dearest price leaves a choice.
+    low, high = env.story["prices"][second][1], env.story["prices"][second][3]
+    yield {"category": second, "max_price": float(rng.randint(int(low) + 1, max(int(low) + 1, int(high))))}
+    if rng.random() < 0.4 or beside(env.story, "banking"):
+        yield {"category": third, "max_price": BOUND}
 
-    @proposals("search_products")
-    def _propose_search(self, rng: Random) -> Iterator[dict[str, Any]]:
-        first, second, third = rng.sample(sorted(self.story["prices"]), 3)
-        yield {"category": first}
-        # A limit between the second and the dearest price leaves a choice.
-        low, high = self.story["prices"][second][1], self.story["prices"][second][3]
-        yield {
-            "category": second,
-            "max_price": float(rng.randint(int(low) + 1, max(int(low) + 1, int(high)))),
-        }
-        if rng.random() < 0.4 or beside(self.story, "banking"):
-            yield {"category": third, "max_price": BOUND}
 
-    @proposals("get_product_details")
-    def _propose_details(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("add_product_to_cart")
-    def _propose_add(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-        yield {"quantity": rng.randint(2, 3)}
-
-    @proposals("view_shopping_cart")
-    def _propose_view(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("apply_shopping_coupon")
-    def _propose_coupon(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"code": self.story["code"]}
-        yield {"code": BOUND}
-
-    @proposals("find_delivery_address")
-    def _propose_address(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"label": rng.choice(("home", "office", "parents"))}
-
-    @proposals("place_shop_order")
-    def _propose_order(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {} if rng.random() < 0.5 else {"note": rng.choice(self._situation["notes"])}
-
-    @proposals("list_shop_orders")
-    def _propose_orders(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("get_shop_order")
-    def _propose_get_order(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
-
-    @proposals("return_purchased_item")
-    def _propose_return(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"reason": rng.choice(("damaged", "wrong_size", "not_as_described", "not_needed"))}
-
-    @proposals("write_product_review")
-    def _propose_review(self, rng: Random) -> Iterator[dict[str, Any]]:
-        yield {"stars": rng.randint(4, 5), "text": rng.choice(self.seeds()["praise"])}
-        yield {"stars": 2, "text": rng.choice(self.seeds()["blame"])}
-
-    @proposals("add_to_wish_list")
-    def _propose_wish(self, _rng: Random) -> Iterator[dict[str, Any]]:
-        yield {}
+PROPOSALS: dict[str, Proposer] = {
+    "search_products": _search,
+    "get_product_details": lambda _env, _rng: [{}],
+    "add_product_to_cart": lambda _env, rng: [{}, {"quantity": rng.randint(2, 3)}],
+    "view_shopping_cart": lambda _env, _rng: [{}],
+    "apply_shopping_coupon": lambda env, _rng: [{"code": env.story["code"]}, {"code": BOUND}],
+    "find_delivery_address": lambda _env, rng: [{"label": rng.choice(("home", "office", "parents"))}],
+    "place_shop_order": lambda env, rng: [
+        {} if rng.random() < 0.5 else {"note": rng.choice(_situation(env)["notes"])}
+    ],
+    "list_shop_orders": lambda _env, _rng: [{}],
+    "get_shop_order": lambda _env, _rng: [{}],
+    "return_purchased_item": lambda _env, rng: [
+        {"reason": rng.choice(("damaged", "wrong_size", "not_as_described", "not_needed"))}
+    ],
+    "write_product_review": lambda env, rng: [
+        {"stars": rng.randint(4, 5), "text": rng.choice(env.seeds()["praise"])},
+        {"stars": 2, "text": rng.choice(env.seeds()["blame"])},
+    ],
+    "add_to_wish_list": lambda _env, _rng: [{}],
+}

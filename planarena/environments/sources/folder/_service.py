@@ -11,6 +11,7 @@ from typing import Any
 
 _MOST_WORLDS = 16
 _worlds: dict[int, Any] = {}
+_marks: dict[int, list[int]] = {}  # of each world: before the first call that changed it, and after each
 _numbers = iter(range(1, 1 << 62))
 
 
@@ -22,9 +23,10 @@ def _environment() -> Any:
 
 def _keep(world: Any) -> int:
     number = next(_numbers)
-    _worlds[number] = world
+    _worlds[number], _marks[number] = world, [world.mark()]
     if len(_worlds) > _MOST_WORLDS:
-        del _worlds[next(iter(_worlds))]
+        oldest = next(iter(_worlds))
+        del _worlds[oldest], _marks[oldest]
     return number
 
 
@@ -53,10 +55,10 @@ def describe(_value: Any) -> dict[str, Any]:
 
 def start(salt: Any) -> dict[str, Any]:
     """Make the world of a salt."""
-    from planarena.environments.world import World
+    from planarena.environments.sources.folder.guarded import GuardedWorld
 
     seed = _environment().seed(Random(int(str(salt), 16)))
-    world = World([_environment()], [seed])
+    world = GuardedWorld([_environment()], [seed])
     return {
         "world": _keep(world),
         "facts": world.facts,
@@ -68,9 +70,9 @@ def start(salt: Any) -> dict[str, Any]:
 
 def restore(value: Any) -> dict[str, Any]:
     """Make a world of stored tables and facts."""
-    from planarena.environments.world import World
+    from planarena.environments.sources.folder.guarded import GuardedWorld
 
-    world = World.restore([_environment()], value[0], value[1])
+    world = GuardedWorld.restore([_environment()], value[0], value[1])
     return {"world": _keep(world), "facts": world.facts, "digest": world.digest()}
 
 
@@ -82,6 +84,8 @@ def call(value: Any) -> list[Any]:
     outcome = world.call(name, arguments)
     touched = world.footprint()
     digest = world.digest()
+    if digest != before:
+        _marks[number].append(world.mark())
     return [
         [outcome.status, outcome.result, outcome.error],
         sorted([list(key) for key in touched.reads], key=repr),
@@ -106,16 +110,6 @@ def propose(value: Any) -> list[Any]:
     return [found, [after[0], list(after[1]), after[2]]]
 
 
-def mark(number: Any) -> int:
-    """Return a point of a world to roll back to."""
-    return int(_world(number).mark())
-
-
-def rollback(value: Any) -> None:
-    """Undo what was done in a world since a mark: `[world, mark]`."""
-    _world(value[0]).rollback(value[1])
-
-
 def dump(number: Any) -> Any:
     """Return a world's tables."""
     return _world(number).store.dump()
@@ -126,14 +120,29 @@ def recompute(number: Any) -> str:
     return str(_world(number).store.recompute_digest())
 
 
-METHODS = {
-    "describe": describe,
-    "start": start,
-    "restore": restore,
-    "call": call,
-    "propose": propose,
-    "mark": mark,
-    "rollback": rollback,
-    "dump": dump,
-    "recompute": recompute,
-}
+_QUESTIONS = {"call": call, "propose": propose, "dump": dump, "recompute": recompute}
+
+
+def ask(value: Any) -> list[Any]:
+    """Bring a world to a state, then do one thing: `[world, changes to keep, calls to make, method, its values]`.
+
+    Returns:
+        The hashes of the states after the calls, and `[answer]` or `{"error": [kind, message]}`.
+    """
+    number, keep, calls, method, values = value
+    world, marks = _world(number), _marks[number]
+    world.rollback(marks[keep])
+    del marks[keep + 1 :]
+    digests = []
+    for name, arguments in calls:
+        world.call(name, arguments)
+        marks.append(world.mark())
+        digests.append(world.digest())
+    try:
+        answer = _QUESTIONS[method]([number, *values] if values else number)
+    except Exception as error:
+        return [digests, {"error": [type(error).__name__, str(error)[:2000]]}]
+    return [digests, [answer]]
+
+
+METHODS = {"describe": describe, "start": start, "restore": restore, "ask": ask}

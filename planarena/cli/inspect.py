@@ -37,12 +37,37 @@ def inspect(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Most rows to list.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    read: Annotated[
+        int | None,
+        typer.Option(
+            "--read",
+            metavar="N",
+            min=1,
+            max=1000,
+            help="Draw N gold trajectories at random as a page to pass or fail each.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="S", min=0, help="Of --read: another draws others.")
+    ] = 0,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Of --read: the page.", show_default=True)
+    ] = Path("reading.html"),
 ) -> None:
     """Show what a run holds, or one trajectory as a tree, or discards with their evidence."""
     from planarena.errors import UserError
     from planarena.records import Run
 
     opened = Run.open(run)
+    if read is not None:
+        if id is not None or discarded is not None:
+            raise UserError(
+                "--read draws at random; ID and --discarded ask for something else",
+                where="inspect",
+                fix="leave one out",
+            )
+        _write_reading(opened, read, seed, out, as_json)
+        return
     if id is not None and discarded is not None:
         raise UserError("ID and --discarded ask for two things", where="inspect", fix="leave one out")
     if discarded == QUARANTINE:
@@ -77,6 +102,29 @@ def _print_json(value: Any) -> None:
     import json
 
     typer.echo(json.dumps(value, ensure_ascii=True, indent=2))
+
+
+def _write_reading(run: Run, number: int, seed: int, out: Path, as_json: bool) -> None:
+    from planarena.errors import UserError
+    from planarena.records.shards import write_durably
+    from planarena.report.reading import draw_trajectories, render_reading
+
+    drawn = draw_trajectories(run, number, seed)
+    page = render_reading(run.path.resolve().name, drawn, seed)
+    try:
+        write_durably(out, page.encode())
+    except OSError as error:
+        raise UserError(
+            f"the page cannot be written: {error.strerror}", where=str(out), fix="name a file with --out"
+        ) from error
+    if as_json:
+        ids = [one.row.trajectory_id for one in drawn]
+        _print_json({"page": str(out), "seed": seed, "trajectories": ids})
+    else:
+        few = f" (the run has no more than {len(drawn)})" if len(drawn) < number else ""
+        _console().print(
+            plain(f"{len(drawn)} trajectories{few} in {out}: open it in a browser, judge each, save the file")
+        )
 
 
 # -- one trajectory --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from planarena.export.card_scorecard import render_scorecard
 from planarena.export.card_tools import ToolCounts, count_tools, largest
 from planarena.export.escaping import escape_markdown
 from planarena.records import Run
@@ -33,6 +34,7 @@ def render_facts(run: Run) -> str:
         ("Counts", _counts(counts, facts)),
         ("Composition", _composition(counts, gold)),
         ("Contrast", _contrast(counts)),
+        *([("Scorecard", render_scorecard(info))] if "scorecard" in info else []),
         ("Discards", _discards(counts, info)),
         ("Why it stopped", _stops(info, counts)),
         ("Licences", _licences(facts)),

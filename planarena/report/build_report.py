@@ -93,8 +93,9 @@ def _frame(run: Run, embedded: Embedded) -> Iterator[str | None]:
         (
             f"<h1>{escape_html(title)}</h1>",
             f'<p class="soft">{escape_html(subtitle(run.info))}</p>',
-            '<nav><a href="#trajectories">The trajectories, to browse</a><a href="#discards">Discards</a>'
-            '<a href="#origin">Contamination and cost</a></nav>',
+            '<nav><a href="#trajectories">The trajectories, to browse</a>'
+            + ('<a href="#scorecard">Scorecard</a>' if "scorecard" in run.info else "")
+            + '<a href="#discards">Discards</a><a href="#origin">Contamination and cost</a></nav>',
             render_summary(run),
             _browser(embedded),
         )

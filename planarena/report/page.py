@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from planarena.export.escaping import escape_html
 
-__all__ = ["PAGE_END", "page_head", "render_page", "script_element", "table"]
+__all__ = ["PAGE_END", "inline_script", "page_head", "render_page", "script_element", "table"]
 
 _SCRIPTS = ("blocks.js", "graph.js", "detail.js", "list.js")
 
@@ -23,7 +23,11 @@ def _style() -> str:
 @cache
 def _script() -> str:
     parts = (files("planarena.report").joinpath(name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    return f'"use strict";\n(() => {{\n{"".join(parts)}}})();\n'
+    return _enclosed("".join(parts))
+
+
+def _enclosed(script: str) -> str:
+    return f'"use strict";\n(() => {{\n{script}}})();\n'
 
 
 def _source(text: str) -> str:
@@ -66,17 +70,25 @@ def render_page(title: str, body: str, blocks: Iterable[str] | None = None) -> s
 PAGE_END = "</body>\n</html>\n"
 
 
-def page_head(title: str, *, scripted: bool) -> str:
-    """Return what stands before the body; see `render_page`."""
-    policy = f"default-src 'none'; style-src {_source(_style())}; base-uri 'none'; form-action 'none'"
+def page_head(title: str, *, scripted: bool, style: str = "", script: str = "") -> str:
+    """Return what stands before the body; see `render_page`.
+
+    Args:
+        title: Plain text.
+        scripted: Whether a script follows.
+        style: On top of the style of all pages.
+        script: Of `inline_script`, where it is not the one that reads the blocks.
+    """
+    style = _style() + style
+    policy = f"default-src 'none'; style-src {_source(style)}; base-uri 'none'; form-action 'none'"
     if scripted:
-        policy += f"; script-src {_source(_script())}"
+        policy += f"; script-src {_source(_enclosed(script) if script else _script())}"
     return "".join(
         (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-            f"<title>{escape_html(title)}</title>\n<style>{_style()}</style>\n</head>\n<body>\n{_MARKS}\n<main>\n",
+            f"<title>{escape_html(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{_MARKS}\n<main>\n",
         )
     )
 
@@ -84,6 +96,11 @@ def page_head(title: str, *, scripted: bool) -> str:
 def script_element() -> str:
     """Return the script that reads the blocks."""
     return f"<script>{_script()}</script>\n"
+
+
+def inline_script(script: str) -> str:
+    """Return a script of the page's own; `page_head` must have been given the same."""
+    return f"<script>{_enclosed(script)}</script>\n"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

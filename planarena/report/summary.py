@@ -14,6 +14,7 @@ from planarena.records import Run
 from planarena.records.shards import read_columns
 from planarena.report.charts import columns, rows
 from planarena.report.page import table
+from planarena.report.scorecard import render_scorecard
 from planarena.report.shapes import shape_of
 
 __all__ = ["render_summary", "subtitle"]
@@ -33,6 +34,7 @@ def render_summary(run: Run) -> str:
             _kinds(counts),
             f'<div class="grid">{_histograms(run, counts)}{_licences(tools)}</div>',
             _contrast(counts),
+            render_scorecard(run.info),
             '<h2 id="discards">What it threw away, and why it stopped</h2>',
             f'<div class="pair">{_discards(run.info, counts)}{_stops(run.info, counts)}</div>',
             '<h2 id="origin">Contamination and cost</h2>',

@@ -13,6 +13,7 @@ from planarena.config import BuildConfig
 from planarena.errors import PlanArenaError
 from planarena.export.card import render_card
 from planarena.pipeline.execute.decontamination import guard_of
+from planarena.quality import measure_run
 from planarena.records.run import Run
 from planarena.records.shards import write_durably
 from planarena.records.tables import FORMAT_VERSION
@@ -57,6 +58,7 @@ def write_outputs(
         **({"contamination": _findings(config, counts)} if config.contamination else {}),
         "stop_reason": stop_reason,
         "counts": _grouped(counts) | {"distinct_masked_shapes": shapes},
+        "scorecard": measure_run(Run(root)),
         "quarantined": [{"scenario": scenario, "error": error} for scenario, error in quarantined],
         # Of the answers used, whenever they were paid for; what this run paid is in the ledger.
         "cost": {"usd": usd, "llm_calls": calls, "tokens": tokens},

@@ -37,7 +37,7 @@ from llm_build_model import GoodModel
 def briefs() -> list[TaskBrief]:
     config = BuildConfig(
         sources=("builtin:travel", "builtin:email", "builtin:banking", "builtin:smart_home"),
-        chunk_scenarios=8,
+        chunk_scenarios=16,
         composition=CompositionConfig(per_scenario=10, budget=40),
     )
     executed = execute_chunk(config, 0, None)

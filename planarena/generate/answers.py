@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from random import Random
 
@@ -9,7 +10,7 @@ from planarena.environments.wording import parse_pointer
 from planarena.generate.clauses import StepWords, Voice
 from planarena.generate.mentions import holds, is_told, name_of, noun_of
 from planarena.generate.sentences import capital, pick
-from planarena.generate.spelling import PLAIN, Style, spell
+from planarena.generate.spelling import PLAIN, Style, one_stop, spell
 from planarena.tasks.atoms import resolve
 
 __all__ = ["untold_output", "write_failure", "write_response"]
@@ -83,18 +84,20 @@ def write_response(
         if sentences[place].split(" ", 1)[0].lower() in _PLAIN_STARTS:
             head = spell(pick(_NEXT, rng), style)
             sentences[place] = head + sentences[place][:1].lower() + sentences[place][1:]
-    return (
-        _lead(steps, reported, rng, style)
-        + " ".join(sentences)
-        + (pick(_MORE, rng) if rng.random() < 0.06 else "")
-    )
+    text = _lead(steps, reported, sentences[0], rng, style) + " ".join(sentences)
+    return one_stop(text + (pick(_MORE, rng) if rng.random() < 0.06 else ""))
 
 
-def _lead(steps: Sequence[StepWords], reported: Sequence[int], rng: Random, style: Style) -> str:
+def _lead(
+    steps: Sequence[StepWords], reported: Sequence[int], following: str, rng: Random, style: Style
+) -> str:
+    """Draw what an answer begins with, if with anything: not "I checked. I ..." nor "Sorted. Sorted: ..."."""
     if rng.random() < 0.55:
         return ""
     reads = all(steps[number].operation.tool.effects == "read" for number in reported)
-    return spell(pick(_FOUND if reads else _DONE, rng), style)
+    head = following.split(" ", 1)[0].strip(",.:!")
+    fresh = [one for one in (_FOUND if reads else _DONE) if head not in re.findall(r"[\w']+", one)]
+    return spell(pick(fresh, rng), style) if fresh else ""
 
 
 def _naming(step: StepWords, pointer: str, told: str, style: Style, rng: Random) -> str:

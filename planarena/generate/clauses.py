@@ -44,6 +44,7 @@ class Voice(NamedTuple):
         known: Everything has happened, as in a final answer: bound values are written out.
         memory: What the conversation has said so far; None where nothing is remembered.
         style: How the trajectory writes.
+        within: A description is being written already, which another one must not stand in.
     """
 
     steps: list[StepWords]
@@ -52,6 +53,7 @@ class Voice(NamedTuple):
     known: bool = False
     memory: Memory | None = None
     style: Style = PLAIN
+    within: bool = False
 
 
 class StepWords(NamedTuple):
@@ -187,13 +189,16 @@ class StepWords(NamedTuple):
         producer, memory = voice.steps[source], voice.memory
         reference = producer.wording.refer[pointer]
         phrases = whole_phrases(reference, producer.arguments)
-        text = producer._phrase(phrases, voice, said)
+        # A phrase that is nothing but an argument ("{name}") says whatever that says.
+        plain = not any(part.kind == "text" for phrase in phrases for part in parse_template(phrase))
+        text = producer._phrase(phrases, voice._replace(within=voice.within or not plain), said)
         if memory is None:
             return text
+        if voice.within and not plain:
+            memory.stacked = text
         if text in memory.phrases and not producer.wording.records and _is_only(producer, voice.steps):
             return producer._phrase(reference.short, voice, said)  # a long description is said once
-        # A phrase that is nothing but an argument ("{name}") says whatever that says.
-        if any(part.kind == "text" for phrase in phrases for part in parse_template(phrase)):
+        if not plain:
             memory.describe(text, source, pointer, resolve(producer.result, parse_pointer(pointer)))
         return text
 

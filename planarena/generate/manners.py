@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["ASIDES", "GREETINGS", "JOIN_AND", "JOIN_THEN", "REGISTERS", "STYLES", "THANKS", "Style"]
+__all__ = ["ACKNOWLEDGED", "ASIDES", "GREETINGS", "JOIN_AND", "JOIN_THEN", "REGISTERS", "STYLES", "THANKS", "Style"]
 
 
 class Style(NamedTuple):
@@ -31,7 +31,7 @@ STYLES: dict[str, Style] = {
         (
             ("", "."), ("", "."), ("", "."), ("Please ", "."), ("Could you ", "?"), ("Can you ", "?"),
             ("I need you to ", "."), ("I'd like you to ", "."), ("Would you ", "?"), ("Could you please ", "?"),
-            ("I want you to ", "."), ("Can you please ", "?"), ("Let's ", "."), ("Would you please ", "?"),
+            ("I want you to ", "."), ("Can you please ", "?"), ("Would you please ", "?"),
             ("Today I'd like you to ", "."), ("I need some help: ", "."), ("Here's what I need: ", "."),
             ("First job today: ", "."), ("One thing for you: ", "."), ("Can I get you to ", "?"),
         ),
@@ -55,7 +55,7 @@ STYLES: dict[str, Style] = {
         (
             ("could you ", "?"), ("can you please ", "?"), ("I'd love it if you could ", "."), ("please ", "."), ("be a star and ", "."),
             ("do me a favour and ", "."), ("can I ask you to ", "?"),
-            ("would you be so kind as to ", "?"), ("you know what I need? Please ", "."), ("time to ", "."),
+            ("would you be so kind as to ", "?"), ("you know what I need? Please ", "."),
         ),
         (
             "Oh, lovely. Now could you ", "Brilliant, thanks! Next, please ", "Ah, I see. Then please ",
@@ -77,11 +77,11 @@ STYLES: dict[str, Style] = {
             ("I was hoping that you could ", "."), ("Any chance that you could ", "?"), ("Do you think you could ", "?"),
             ("It would help me a lot if you could ", "."), ("Maybe you could ", "."), ("I'm hoping you can ", "."),
             ("Would you mind if I asked you to ", "?"), ("If it isn't too much trouble, ", "."),
-            ("Whenever it suits you, ", "."), ("It might be a good idea to ", "."),
+            ("Whenever it suits you, ", "."), ("If you have a moment, ", "."), ("I don't suppose you could ", "?"),
         ),
         (
-            "Thank you. Perhaps you could now ", "That's kind. Maybe you could ", "I see. In that case it would be good to ",
-            "Good. I'd be glad if you could now ", "Thanks. It would be nice to ", "Ah. Then you might ",
+            "Thank you. Perhaps you could now ", "That's kind. Maybe you could ", "I see. In that case perhaps you could ",
+            "Good. I'd be glad if you could now ", "Thanks. It would be nice if you could ", "Ah. Then you might ",
             "That helps. Would you be able to ", "All right. I wonder if you could ",
         ),
         (
@@ -92,14 +92,14 @@ STYLES: dict[str, Style] = {
             "It would also help if you could ", "Maybe you could also ", "I'd also be glad if you could ",
             "Perhaps also ", "And if you could, please ", "You might also ",
         ),
-        ("Finally, I'd be glad if you could ", "As a last thing, perhaps you could ", "And in the end it would be good to "),
+        ("Finally, I'd be glad if you could ", "As a last thing, perhaps you could ", "And in the end maybe you could "),
     ),
     "formal": Style(
         (
             ("Kindly ", "."), ("I would appreciate it if you could ", "."), ("Please be so good as to ", "."),
             ("I should like you to ", "."), ("May I ask you to ", "?"), ("I request that you ", "."),
             ("I would be obliged if you could ", "."), ("Good day. Please ", "."), ("Dear assistant, please ", "."),
-            ("With your help I wish to ", "."), ("I am writing to have you ", "."), ("You are requested to ", "."),
+            ("I am writing to have you ", "."), ("You are requested to ", "."),
         ),
         (
             "Thank you for the information. Please now ", "Very well. Kindly ", "Understood. I would now ask you to ",
@@ -145,6 +145,12 @@ JOIN_THEN = (
 )
 JOIN_AND = (" and ", ", and also ", " and ", ", and ", " as well as ")[:4]
 
+# Before a whole sentence of a later message.
+ACKNOWLEDGED = (
+    "Thanks.", "Okay.", "Good.", "I see.", "Great.", "Right.", "Noted.", "Perfect.", "Lovely.", "Understood.",
+    "That helps.", "Good to know.", "Fair enough.", "Makes sense.", "Excellent.", "Brilliant.", "Ah, good.",
+    "As I thought.", "Glad to hear it.", "Splendid.", "Cheers.", "Very good.",
+)  # fmt: skip
 GREETINGS = (
     "Hey there, ", "Hi, hope you're well! ", "Good morning! ", "Hello, me again, ", "Hi there! ", "Good evening! ",
     "Hey, I'm about to run into a meeting, so ", "Hi! I keep putting this off, ", "Hello! Busy week over here, ",

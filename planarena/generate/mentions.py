@@ -90,6 +90,30 @@ def holds(text: str, phrase: str) -> bool:
     return False
 
 
+def _own_name(step: StepWords, pointer: str, answer: str, style: Style) -> str:
+    """Return what an answer named a value, empty where it did not, or where another one listed there has that name.
+
+    Two tickets may bear one title: then the name is what the answer listed it with, where that differs.
+    """
+    name = name_of(step, pointer, style)
+    if name is None or not is_told(name, answer):
+        return ""
+    path = parse_pointer(pointer)[:-1]
+    if not path or not isinstance(path[-1], int):
+        return name.text
+    rows = resolve(step.result, path[:-1])
+    others = [row for place, row in enumerate(rows) if place != path[-1]] if isinstance(rows, list) else []
+    fields = schema_at(step.operation.tool.output_schema, path)
+    record, reference = _record_at(step, path), step.wording.refer.get(pointer)
+    template = (reference.name if reference is not None else "") or (record.name if record is not None else "")
+    if not template or all(render_record(template, row, fields, style) != name.text for row in others):
+        return name.text
+    own = resolve(step.result, path)
+    line = render_record(record.line, own, fields, style) if record is not None and record.line else None
+    alike = [row for row in others if record and render_record(record.line, row, fields, style) == line]
+    return line if line is not None and not alike and holds(answer, line) else ""
+
+
 _Place = tuple[int, Path]
 
 
@@ -105,6 +129,7 @@ class Memory:
     Attributes:
         names: (step, pointer) -> what it is called, of everything that an answer told.
         phrases: Every full description used -> (the record, the value) that it meant.
+        stacked: A description that itself describes what another look-up gave, if there is one.
         clash: A description that was used for two values, if there is one.
         shown: The one step that the answer before was about: "the cheapest of them" is clear now.
     """
@@ -113,6 +138,7 @@ class Memory:
         self.names: dict[tuple[int, str], str] = {}
         self.phrases: dict[str, tuple[tuple[int, Path], Any]] = {}
         self.clash = ""
+        self.stacked = ""
         self.shown: frozenset[int] = frozenset()
         self._mentioned: dict[str, list[_Place]] = {}  # by noun, what this message spoke of, the latest last
 
@@ -132,9 +158,9 @@ class Memory:
     ) -> None:
         """Take in an answer: which of the values that are used later it names."""
         for source, pointer in used:
-            name = name_of(steps[source], pointer, style)
-            if name is not None and is_told(name, answer):
-                self.names[source, pointer] = name.text
+            name = _own_name(steps[source], pointer, answer, style)
+            if name:
+                self.names[source, pointer] = name
 
     def is_fresh(self, source: int, pointer: str, noun: str) -> bool:
         """Say whether "that NOUN" would mean this value: mentioned, and no other of its kind since."""

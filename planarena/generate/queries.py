@@ -24,16 +24,19 @@ __all__ = ["REGISTERS", "Query", "Telling", "write_query"]
 
 # How often a conversation is begun again when it repeats itself or says one phrase for two things.
 _MOST_TRIES = 6
-# Share of the requests that are whole sentences, where the words have some [ours].
+# Share of the requests that are whole sentences, where the words have many of them, and where they have few [ours].
 _WHOLE = {
-    "plain": 0.45,
-    "terse": 0.25,
-    "chatty": 0.45,
-    "indirect": 0.4,
-    "formal": 0.3,
-    "hurried": 0.4,
-    "casual": 0.4,
+    "plain": (0.62, 0.45),
+    "terse": (0.45, 0.25),
+    "chatty": (0.6, 0.45),
+    "indirect": (0.58, 0.4),
+    "formal": (0.5, 0.3),
+    "hurried": (0.58, 0.4),
+    "casual": (0.6, 0.4),
+    "aside": (0.55, 0.35),
+    "listed": (0.3, 0.0),
 }
+_MANY = 6
 
 
 class Telling(NamedTuple):
@@ -70,25 +73,32 @@ class Query(NamedTuple):
     style: Style
 
 
-def write_query(steps: list[StepWords], telling: Telling, rng: Random) -> Query:
+def write_query(
+    steps: list[StepWords], telling: Telling, rng: Random, used: Counter[str] | None = None
+) -> Query:
     """Write a conversation.
 
     Args:
         steps: In unrolled order.
         telling: How the task is told.
         rng: Chooses among words.
+        used: How often each template was used by other conversations, counted on here: the least used come first.
 
     Raises:
-        QueryFaultError: `repeated_phrase` or `shared_phrase`: none of the ways that were tried is good.
+        QueryFaultError: `repeated_phrase`, `shared_phrase` or `stacked_reference`: none of the ways that were tried
+            is good.
         LookupError: A template names what a result lacks.
     """
+    used = Counter() if used is None else used
     register = _draw_register(rng)
     style = draw_style(rng, telling.now)
     fault = QueryFaultError("repeated_phrase", "")
     for _ in range(_MOST_TRIES):
-        writer = _Conversation(steps, telling, register, style, rng)
+        writer = _Conversation(steps, telling, register, style, used, rng)
         query = writer.write()
-        if writer.memory.clash:
+        if writer.memory.stacked:
+            fault = QueryFaultError("stacked_reference", writer.memory.stacked)
+        elif writer.memory.clash:
             fault = QueryFaultError("shared_phrase", writer.memory.clash)
         elif phrase := repeated_phrase(" ".join(query.turns)):
             fault = QueryFaultError("repeated_phrase", f"{phrase!r} in {' '.join(query.turns)}")
@@ -113,12 +123,18 @@ class _Conversation:
     """One way of telling a task."""
 
     def __init__(
-        self, steps: list[StepWords], telling: Telling, register: str, style: Style, rng: Random
+        self,
+        steps: list[StepWords],
+        telling: Telling,
+        register: str,
+        style: Style,
+        used: Counter[str],
+        rng: Random,
     ) -> None:
         self.steps, self.telling, self.register, self.style, self.rng = steps, telling, register, style, rng
         self.memory = Memory()
         self.said: list[Said] = []
-        self.used: Counter[str] = Counter()
+        self.used = used
         self.openings: set[str] = set()
 
     def write(self) -> Query:
@@ -184,7 +200,8 @@ class _Conversation:
 
     def _piece(self, step: StepWords, near: int | None, relation: str) -> Piece:
         wording = step.wording
-        whole = bool(wording.aims) and self.rng.random() < _WHOLE.get(self.register, 0.0)
+        share = _WHOLE.get(self.register, (0.0, 0.0))[len(wording.aims) < _MANY]
+        whole = bool(wording.aims) and self.rng.random() < share
         templates = wording.aims if whole else wording.ask
         fewest = min(self.used[template] for template in templates)
         template = pick([one for one in templates if self.used[one] == fewest], self.rng)

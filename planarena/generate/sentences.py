@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from planarena.generate.manners import ASIDES, GREETINGS, JOIN_AND, JOIN_THEN, STYLES, THANKS
+from planarena.generate.manners import ACKNOWLEDGED, ASIDES, GREETINGS, JOIN_AND, JOIN_THEN, STYLES, THANKS
 from planarena.generate.manners import Style as Manner
-from planarena.generate.spelling import Style, spell
+from planarena.generate.spelling import Style, one_stop, spell
 
 __all__ = ["Piece", "capital", "join_message", "pick"]
 
@@ -54,20 +54,23 @@ def join_message(
         rng: Chooses among words.
     """
     if register == "listed" and len(pieces) > 1 and turn == 0:
-        return _listed(pieces, style, rng)
+        return one_stop(_listed(pieces, style, rng))
     manner = STYLES.get(register, STYLES["plain"])
     sentences = _Sentences(pieces, manner, turn, style, used, rng).all()
     if register == "casual":
-        return _loose(sentences, pieces)
+        return one_stop(_loose(sentences, pieces))
     if register == "chatty":
         if turn == 0:
             sentences[0] = _greeted(sentences[0], pieces[0], style, rng)
         if rng.random() < (0.2 if turn else 0.5):
-            sentences.append(spell(pick(THANKS, rng), style))
+            # Who has said thanks already closes otherwise.
+            thanked = any("hank" in sentence for sentence in sentences)
+            closes = [one for one in THANKS if not (thanked and "hank" in one)]
+            sentences.append(spell(pick(closes, rng), style))
     elif register == "aside" and turn == 0:
         remark = spell(pick(ASIDES, rng), style)
         sentences.insert(0 if rng.random() < 0.5 else len(sentences), remark)
-    return " ".join(sentences)
+    return one_stop(" ".join(sentences))
 
 
 class _Sentences:
@@ -115,11 +118,10 @@ class _Sentences:
         """A sentence of its own; what it follows on stands before it."""
         text = capital(self.pieces[place].text)
         if place == 0 and self.turn > 0 and self.rng.random() < 0.5:
-            return (
-                spell(pick(("Thanks.", "Okay.", "Good.", "I see.", "Great.", "Right."), self.rng), self.style)
-                + " "
-                + text
-            )
+            head = text.split(" ", 1)[0].strip(",.!?")
+            # "Right. Right, that note" is nobody's way of speaking.
+            fresh = [one for one in ACKNOWLEDGED if head not in one]
+            return f"{spell(pick(fresh, self.rng), self.style)} {text}"
         return text
 
     def _join(self, relation: str, opening: str) -> str:
@@ -156,13 +158,21 @@ class _Sentences:
 
 
 def _greeted(sentence: str, first: Piece, style: Style, rng: Random) -> str:
-    greeting = spell(pick(GREETINGS, rng), style).rstrip()
+    # Before a sentence of its own a greeting must be whole too: not "Hey, so."
+    whole = first.whole
+    greeting = spell(
+        pick([one for one in GREETINGS if not (whole and _goes_on(one))], rng), style
+    ).rstrip()
     if greeting[-1] in "!.?":
         return f"{greeting} {sentence}"
-    if first.whole:
-        return f"{greeting.rstrip(',:')}. {sentence}"
+    if whole:
+        return f"{greeting.rstrip(',')}. {sentence}"
     mine = sentence.startswith(("I ", "I'"))
     return f"{greeting} {sentence if mine else sentence[:1].lower() + sentence[1:]}"
+
+
+def _goes_on(greeting: str) -> bool:
+    return greeting.rstrip().endswith((" so,", ":"))
 
 
 def _loose(sentences: list[str], pieces: Sequence[Piece]) -> str:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
-__all__ = ["PLAIN", "Style", "draw_style", "spell"]
+__all__ = ["PLAIN", "Style", "draw_style", "one_stop", "spell"]
 
 _AMERICAN = {
     "analyse": "analyze", "apologise": "apologize", "behaviour": "behavior", "cancelled": "canceled",
@@ -32,16 +32,25 @@ _AMERICAN = {
     "towards": "toward", "learnt": "learned",
 }  # fmt: skip
 _WORD = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z][A-Za-z']*(?![A-Za-z0-9_])")
+# "It's" stands before what it says, never last: not in "how long it is" or "as it is now, so".
+_SHORTENED = re.compile(r"\b(it|that|there) is\b(?= (\w*))", re.I)
+_QUESTION = re.compile(
+    r"\b(how|what|where|who|whom|whose|when|why|which|whether|as|than|whatever|wherever)\b[^.,;:!?]*$", re.I
+)
+_AFTER = re.compile(r"\b(in|of|on|for|with|to|at|from|about|behind|under|over|by) $", re.I)  # "what is in it is two"
+_CLOSES = re.compile(
+    r" (now|then|there|here|today|tonight|tomorrow|yet|again|too|still|already|and|or|but|if|so|when|while|because|for"
+    r"|on|in|at|this|that)\b",
+    re.I,
+)
+_MORE_WORDS = r"(?= [\w{])"
 _SHORT = (
-    (r"\b([Ii])t is\b(?! [.,;])", r"\1t's"),
-    (r"\b([Tt])hat is\b(?= (done|all|sorted|set|settled|in))", r"\1hat's"),
-    (r"\b([Tt])here is\b", r"\1here's"),
-    (r"\b([Yy])ou have\b(?= (no|not|been|one|the|a|still)\b)", r"\1ou've"),
-    (r"\bI have\b(?= (put|set|sent|added|moved|booked|not|made|got)\b)", "I've"),
+    (r"\b([Yy])ou have\b(?= (not|been)\b)", r"\1ou've"),
+    (r"\bI have\b(?= (put|set|sent|added|moved|booked|made|got)\b)", "I've"),
     (r"\b(is|are|was|does|do|did|has|have|could|would) not\b", r"\1n't"),
     (r"\b([Cc])annot\b", r"\1an't"),
     (r"\b([Ww])ill not\b", r"\1on't"),
-    (r"\b(it|they|you|we|he|she) will\b", r"\1'll"),
+    (rf"\b(it|they|you|we|he|she) will\b{_MORE_WORDS}", r"\1'll"),
 )
 _CONTRACTIONS = tuple((re.compile(pattern), text) for pattern, text in _SHORT)
 
@@ -78,6 +87,14 @@ def draw_style(rng: Random, now: str = "") -> Style:
     return Style(british, rng.random() < 0.75, manner, now[:4])
 
 
+_STOPS = re.compile(r"""(?<!\.)([.!?])(["'”’]?)\.(?=\s|$)""")
+
+
+def one_stop(text: str) -> str:
+    """Take away the full stop after words that end with a stop of their own, quoted or not."""
+    return _STOPS.sub(r"\1\2", text)
+
+
 def spell(text: str, style: Style) -> str:
     """Write a template's words in a style."""
     return text if style.british and not style.contracted else _spelled(text, style.british, style.contracted)
@@ -87,9 +104,21 @@ def spell(text: str, style: Style) -> str:
 @lru_cache(maxsize=65536)
 def _spelled(text: str, british: bool, contracted: bool) -> str:
     if contracted:
+        text = _SHORTENED.sub(_short, text)
         for pattern, short in _CONTRACTIONS:
             text = pattern.sub(short, text)
     return text if british else _WORD.sub(_american, text)
+
+
+def _short(match: re.Match[str]) -> str:
+    text, word = match.string, match.group(1)
+    following = text[match.end() :]
+    before = text[: match.start()]
+    if _QUESTION.search(before) or _AFTER.search(before) or _CLOSES.match(following):
+        return match.group()
+    if word.lower() == "that" and match.group(2) not in {"done", "all", "sorted", "set", "settled"}:
+        return match.group()
+    return f"{word}'s"
 
 
 def _american(match: re.Match[str]) -> str:

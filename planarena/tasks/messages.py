@@ -16,8 +16,8 @@ __all__ = ["Arrangement", "arrange"]
 # Shares [ours]: of the tasks that several messages could tell where one would do; of the look-ups that serve and are
 # asked for all the same.
 _SEVERAL, _SERVING_ASKED = 0.26, 0.1
-# A reference may describe a value by a look-up that is itself described by another one, no deeper.
-_DEEPEST = 2
+# A reference may describe a value by one look-up: what that look-up is about has a name, or was told before.
+_DEEPEST = 1
 # More requests in one message are too many to read.
 _MOST_REQUESTS = 4
 _MOST_MESSAGES = 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,8 +41,10 @@ __all__ = ["ScenarioLanguage", "describe_chunk", "reported_in", "steps_of"]
 def describe_chunk(config: BuildConfig, executed: ExecutedChunk) -> LanguageChunk:
     """Write the words of every task of a chunk; discards pass through as they are."""
     items, no_calls = [], []
+    # The scenarios of a chunk share their templates out, so that none is used twice while another was never.
+    used: Counter[str] = Counter()
     for scenario in executed.scenarios:
-        writer = ScenarioLanguage(config, scenario)
+        writer = ScenarioLanguage(config, scenario, used)
         items.append(
             tuple(item if isinstance(item, Discard) else writer.describe(item) for item in scenario.items)
         )
@@ -55,9 +58,13 @@ class ScenarioLanguage:
     Args:
         config: The build.
         scenario: The scenario with its proven tasks.
+        used: How often each template was used, counted on.
     """
 
-    def __init__(self, config: BuildConfig, scenario: ExecutedScenario) -> None:
+    def __init__(
+        self, config: BuildConfig, scenario: ExecutedScenario, used: Counter[str] | None = None
+    ) -> None:
+        self.used = Counter() if used is None else used
         self.config, self.scenario = config, scenario
         self.world = restore_world(scenario.domains, msgspec.json.decode(scenario.seed_state), scenario.facts)
         self.world.remember(True)
@@ -82,7 +89,7 @@ class ScenarioLanguage:
         before = before_of(len(steps), [step.bound for step in steps], task.order_edges)
         telling = Telling(task.turn_of, task.reported, before, str(scenario.facts.get("now", "")))
         try:
-            query = write_query(steps, telling, rng)
+            query = write_query(steps, telling, rng, self.used)
             checks = check_query(" ".join(query.turns), steps, query.said, scenario.facts, scenario.tools)
             _check_told(task, steps, query)
             plan = write_plan(steps, task.order_edges, [step.group for step in task.steps], rng, query.style)

@@ -42,11 +42,11 @@ def test_what_changes_something_is_never_implied() -> None:
     assert next(iter(found)).turn_of == (0, 1)
 
 
-def test_a_description_goes_two_look_ups_deep() -> None:
+def test_a_description_goes_one_look_up_deep() -> None:
     chain = [[], [0], [1], [2]]
     for one in draws(chain, [0, 1, 2, 3], [True, True, True, False]):
         inside = [step for step in range(4) if one.turn_of[step] == one.turn_of[3]]
-        assert len(inside) <= 3
+        assert len(inside) <= 2
 
 
 def test_a_message_asks_for_four_things_at_most_where_it_can_be_split() -> None:

@@ -168,7 +168,10 @@ def _create(case: _Case) -> _Words:
         if named in case.required
         else {}
     )
-    aims = (f"I need {_an(case.noun)}{called}{where}{tail}.", f"We need a new {case.noun}{called}{where}{tail}.")
+    aims = (
+        f"I need {_an(case.noun)}{called}{where}{tail}.",
+        f"We need a new {case.noun}{called}{where}{tail}.",
+    )
     return _Words(ask, tuple(report), aims=aims, without=without)
 
 
@@ -308,7 +311,10 @@ def _delete(case: _Case) -> _Words:
     return _Words(
         (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
         (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
-        aims=(f"We no longer need {thing}, so delete it.", f"Please take {thing} away, nobody needs it any more."),
+        aims=(
+            f"We no longer need {thing}, so delete it.",
+            f"Please take {thing} away, nobody needs it any more.",
+        ),
     )
 
 
@@ -333,7 +339,9 @@ def _part(case: _Case) -> _Words:
         many, rows = plural(case.noun), f"{{{_list_of(case.told)}*}}"
         ask = (f"list the {many}{thing}{tail}", f"show me the {many}{thing}{tail}")
         aims = (f"What are the {many}{thing}{tail}?", f"I need to know the {many}{thing}{tail}.")
-        return _Words(ask, (f"the {many}{thing} are {rows}", f"I found these {many}{thing}: {rows}"), aims=aims)
+        return _Words(
+            ask, (f"the {many}{thing} are {rows}", f"I found these {many}{thing}: {rows}"), aims=aims
+        )
     labels = " and the ".join(label for _, label, _ in case.told.facts)
     values = " and ".join(
         f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts

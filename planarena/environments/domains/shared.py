@@ -20,7 +20,9 @@ from typing import Any, cast
 from planarena.data import load_yaml
 from planarena.environments.contract import Seed
 
-__all__ = ["Shared", "beside", "cast_people", "day_after", "hand_on", "keep", "load_people", "mail_of", "meet"]
+__all__ = [
+    "Shared", "beside", "cast_people", "day_after", "hand_on", "keep", "load_people", "mail_of", "meet",
+]  # fmt: skip
 
 Shared = Mapping[str, Any]
 

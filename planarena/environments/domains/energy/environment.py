@@ -51,6 +51,10 @@ record = Fields(
     monthly_cost=MonthlyAmount, amount=Payable, status=InvoiceStatus, green=Percent, charge=Percent,
     maker=Maker, action=BatteryAction, date=Date, read_on=Date, issued=Date, due=Date, month=Date,
     start=Time, until=Time, count=Count,
+    # Of one result each.
+    yearly_kwh=YearlyUsage, consumed=KilowattHours, solar_kwh=KilowattHours, cost=Money,
+    yearly_total=Money, open_total=Money, earnings=Credit, starts_on=Date, first_due=Date,
+    answer_by=Workday, sunniest_at=Time, cheapest_at=Time, dearest_at=DearTime,
 )  # fmt: skip
 TARIFF = record("tariff_id name supplier monthly_cost green")
 MONTH = record("month kwh")
@@ -81,7 +85,7 @@ class Energy(Environment):
             return {**tariff, **meter, "tariff": tariff["name"]}
         raise ToolError("meter_not_found", f"There is no {kind} meter at {site}.")
 
-    @tool("update", gives=record("number reading consumed cost read_on", consumed=KilowattHours, cost=Money))
+    @tool("update", gives=record("number reading consumed cost read_on"))
     def submit_meter_reading(self, meter_id: MeterId, reading: Reading) -> Result:
         """Hand in today's reading of a meter; one a day, and never less than the last.
 
@@ -101,15 +105,7 @@ class Energy(Environment):
         cents = self.require("tariffs", meter["tariff_id"], "tariff")["cents"]
         return {**meter, "reading": reading, "consumed": consumed, "cost": round(consumed * cents / 100, 2)}
 
-    @tool(
-        "read",
-        gives=record(
-            "number kind yearly_kwh monthly_cost months peak",
-            yearly_kwh=YearlyUsage,
-            months=[MONTH],
-            peak=MONTH,
-        ),
-    )
+    @tool("read", gives=record("number kind yearly_kwh monthly_cost months peak", months=[MONTH], peak=MONTH))
     def get_yearly_consumption(self, meter_id: MeterId) -> Result:
         """Show the consumption of the last twelve months by month, the latest first, and what it costs a month.
 
@@ -145,7 +141,7 @@ class Energy(Environment):
         greenest = min(lines, key=lambda line: (-line["green"], line["tariff_id"]))
         return {"kind": kind, "count": len(lines), "tariffs": lines, "greenest": greenest}
 
-    @tool("update", gives=record("number tariff supplier monthly_cost starts_on", starts_on=Date))
+    @tool("update", gives=record("number tariff supplier monthly_cost starts_on"))
     def switch_energy_tariff(
         self, meter_id: MeterId, tariff_id: TariffId, from_date: Date | None = None
     ) -> Result:
@@ -169,12 +165,7 @@ class Energy(Environment):
         cost = _monthly_cost(tariff, sum(row["kwh"] for row in self.rows("months", meter_id=meter_id)))
         return {**tariff, **meter, "tariff": tariff["name"], "monthly_cost": cost, "starts_on": starts_on}
 
-    @tool(
-        "update",
-        gives=record(
-            "number amount yearly_total first_due", amount=MonthlyAmount, yearly_total=Money, first_due=Date
-        ),
-    )
+    @tool("update", gives=record("number amount yearly_total first_due", amount=MonthlyAmount))
     def set_monthly_instalment(self, meter_id: MeterId, amount: MonthlyAmount) -> Result:
         """Set what is paid each month for a meter, from next month on.
 
@@ -195,7 +186,6 @@ class Energy(Environment):
         "read",
         gives=record(
             "count open_total invoices",
-            open_total=Money,
             invoices=[record("invoice_id number meter_id kind amount issued due status")],
         ),
     )
@@ -212,7 +202,7 @@ class Energy(Environment):
         unpaid = round(sum(row["amount"] for row in found if row["status"] == "open"), 2)
         return {"count": len(found), "open_total": unpaid, "invoices": found[:10]}
 
-    @tool("update", gives=record("number amount answer_by", amount=Money, answer_by=Workday))
+    @tool("update", gives=record("number amount answer_by", amount=Money))
     def dispute_energy_invoice(self, invoice_id: InvoiceId, reason: DisputeReason) -> Result:
         """Object to an invoice; the supplier answers within two weeks, and until then nothing is due.
 
@@ -226,16 +216,7 @@ class Energy(Environment):
         self.state.patch("invoices", invoice_id, status="disputed", reason=reason)
         return {**invoice, "answer_by": day_after(self.now, 14)}
 
-    @tool(
-        "read",
-        gives=record(
-            "date solar_kwh sunniest_at cheapest_at dearest_at",
-            solar_kwh=KilowattHours,
-            sunniest_at=Time,
-            cheapest_at=Time,
-            dearest_at=DearTime,
-        ),
-    )
+    @tool("read", gives=record("date solar_kwh sunniest_at cheapest_at dearest_at"))
     def get_power_forecast(self, date: Date) -> Result:
         """Show the sun and the power prices expected for one of the next days.
 
@@ -279,7 +260,7 @@ class Energy(Environment):
         until, kwh = later(start, CHARGE_HOURS), battery["capacity_kwh"] // 2
         return {**battery, "date": date, "start": start, "until": until, "kwh": kwh}
 
-    @tool("create", gives=record("site date start kwh earnings", start=DearTime, earnings=Credit))
+    @tool("create", gives=record("site date start kwh earnings", start=DearTime))
     def sell_battery_power(self, battery_id: BatteryId, date: Date, start: DearTime) -> Result:
         """Plan two hours in which a battery sells power to the grid, at a share of the price of the day.
 

@@ -54,7 +54,7 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
         values=values,
         missing=missing,
         aims=words.aims,
-        records=_records(api, route, noun, told),
+        records=_records(route, noun, told),
         # What was set or deleted is left alone then: nobody looks up what they just said, or works on what is gone.
         ends=tuple(argument for argument, _ in route.steps[-1:])
         if route.role in {"update", "delete", "act"}
@@ -62,7 +62,7 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
     )
 
 
-def _records(api: Api, route: Route, noun: str, told: Told) -> dict[str, Record]:
+def _records(route: Route, noun: str, told: Told) -> dict[str, Record]:
     """Say how a list speaks of what it holds, where it names it."""
     if route.role not in {"list", "part", "document"} or len(told.names) < 2:
         return {}

@@ -21,21 +21,8 @@ from planarena.data import load_yaml
 from planarena.environments.contract import Seed
 
 __all__ = [
-<<<<<<< HEAD
-    "Shared",
-    "beside",
-    "cast_people",
-    "day_after",
-    "hand_on",
-    "keep",
-    "load_people",
-    "mail_of",
-    "meet",
-]
-=======
     "Shared", "beside", "cast_people", "day_after", "hand_on", "keep", "load_people", "mail_of", "meet",
 ]  # fmt: skip
->>>>>>> refs/heads/shrink2
 
 Shared = Mapping[str, Any]
 

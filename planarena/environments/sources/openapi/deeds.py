@@ -33,7 +33,7 @@ DEEDS: dict[str, Deed] = {
         ("accept", "accepted", ""), ("decline", "declined", ""), ("follow", "followed", ""),
         ("unfollow", "unfollowed", "followed"), ("star", "starred", ""), ("unstar", "unstarred", "starred"),
         ("like", "liked", ""), ("unlike", "unliked", "liked"), ("lock", "locked", ""), ("unlock", "unlocked", "locked"),
-        ("restore", "restored", "deleted"), 
+        ("restore", "restored", "deleted"),
         ("enable", "enabled", "disabled"), ("disable", "disabled", "enabled"), ("activate", "active", ""),
         ("deactivate", "deactivated", "active"), ("mute", "muted", ""), ("unmute", "unmuted", "muted"),
         ("complete", "completed", ""), ("finish", "finished", ""), ("resolve", "resolved", ""),

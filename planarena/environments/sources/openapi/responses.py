@@ -15,8 +15,8 @@ from typing import Any
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.fields import placed, told_by
 from planarena.environments.sources.openapi.asking import handle_of
+from planarena.environments.sources.openapi.fields import placed, told_by
 from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
 from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.environments.state import Record, View
@@ -101,7 +101,12 @@ class Responder:
                 continue
             made[name] = value if number is not None else self._fresh(name, value, schema, root)
         handle = handle_of(self.api, shape)
-        if number is None and handle and not isinstance(made.get(handle), str) and normal(handle) not in taken:
+        if (
+            number is None
+            and handle
+            and not isinstance(made.get(handle), str)
+            and normal(handle) not in taken
+        ):
             # Services name what nobody named, so that lists can show it.
             made[handle] = f"Untitled {self.noun(shape)}"
         return made

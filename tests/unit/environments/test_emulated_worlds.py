@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from planarena.data import load_yaml
+from planarena.environments.sources import vocabulary
 from planarena.environments.sources.instances import Generator
 from planarena.environments.sources.openapi.asking import is_speakable, plural
 from planarena.environments.sources.openapi.emulator import EmulatedWorld
@@ -223,7 +224,8 @@ def test_the_fields_of_one_thing_are_about_one_person_in_one_place() -> None:
     assert values["name"] == f"{values['first_name']} {values['last_name']}"
     assert values["email"].startswith(values["first_name"].lower())
     assert (values["country_code"], values["country"]) in {
-        (place[3], place[2]) for place in load_yaml(Path(vocabulary.__file__).with_name("everyday.yaml"))["places"]
+        (place[3], place[2])
+        for place in load_yaml(Path(vocabulary.__file__).with_name("everyday.yaml"))["places"]
     }
     other = words.text("", "name", "created by", Random(0))
     assert other != values["name"]

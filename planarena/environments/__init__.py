@@ -9,10 +9,7 @@ from planarena.environments.contract import (
     Environment,
     Seed,
     ToolError,
-    fixed,
-    proposals,
     tool,
-    view,
 )
 from planarena.environments.world import Operation, Outcome, World, operations
 
@@ -40,11 +37,8 @@ __all__ = [
     "WorkerDiedError",
     "WorkerTimeoutError",
     "World",
-    "fixed",
     "operations",
-    "proposals",
     "tool",
-    "view",
 ]
 
 _CONFINED = {"Limits", "ReplyError", "Sandbox", "Worker", "WorkerDiedError", "WorkerTimeoutError"}

@@ -41,7 +41,7 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -51,13 +51,10 @@ from planarena.environments.state import Record, View
 from planarena.errors import SourceError
 from planarena.records.canonical import canonical_bytes
 
-__all__ = [
-    "BOUND", "SEEDS", "WORDS", "Effect", "Environment", "Seed", "ToolError", "fixed", "proposals", "tool", "view",
-]  # fmt: skip
+__all__ = ["BOUND", "SEEDS", "WORDS", "Effect", "Environment", "Proposer", "Seed", "ToolError", "tool"]
 
 SEEDS, WORDS = "seeds.yaml", "words.yaml"
 Effect = Literal["read", "create", "update", "delete"]
-_T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
 Proposer = Callable[[Any, Random], Iterable[dict[str, Any]]]
 
@@ -225,47 +222,3 @@ def tool(effect: Effect, gives: Shape | None = None) -> Callable[[_F], _F]:
         return function
 
     return mark
-
-
-def proposals(name: str) -> Callable[[_F], _F]:
-    """Mark a method as the source of atoms for the tool `name`.
-
-    The method takes `(self, rng)` and yields dictionaries of literal arguments that make sense in the
-    present state and story. Arguments whose semantic type is hidden are left out: composition binds
-    them. `BOUND` as a value asks for the binding of an argument that is not hidden.
-    """
-
-    def mark(function: _F) -> _F:
-        function.__proposes__ = name  # type: ignore[attr-defined]
-        return function
-
-    return mark
-
-
-def fixed(name: str, *arguments: dict[str, Any]) -> Callable[[Any, Random], Iterable[dict[str, Any]]]:
-    """Return the source of proposals of a tool for which they are always the same.
-
-    Example:
-        `_propose_freeze = fixed("freeze_card", {})`, in the class.
-    """
-
-    @proposals(name)
-    def propose(_environment: Any, _rng: Random) -> Iterable[dict[str, Any]]:
-        yield from map(dict, arguments)
-
-    return propose
-
-
-def view(shape: type[_T], record: Mapping[str, Any], **more: Any) -> _T:
-    """Return what a result shows of a record: the fields that its type declares, in that order.
-
-    Args:
-        shape: The `TypedDict` that the tool returns.
-        record: Of the state; what the shape does not name stays hidden.
-        more: Fields that the record lacks, or that are shown otherwise.
-
-    Example:
-        `view(Card, card)`, `view(Account, account, card=view(Card, card))`
-    """
-    fields = shape.__annotations__
-    return cast(_T, {name: more[name] if name in more else record[name] for name in fields})

@@ -84,9 +84,6 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
     known = _CACHE.get(environment)
     if known is None:
         members = {**{k: v for base in reversed(environment.__mro__) for k, v in vars(base).items()}}
-        proposers = {
-            member.__proposes__: member for member in members.values() if hasattr(member, "__proposes__")
-        } | dict(environment.proposals)
         known = {}
         for name, member in members.items():
             effect = getattr(member, "__tool_effect__", None)
@@ -111,7 +108,7 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
             )
             validator = SchemaValidator(record.input_schema, f"{environment.domain}.{name}")
             method = member if gives is None else _showing(member, gives)
-            known[name] = Operation(record, method, validator, proposers.get(name))
+            known[name] = Operation(record, method, validator, environment.proposals.get(name))
         # Only when it is whole: another thread may ask meanwhile.
         _CACHE[environment] = known
     return known

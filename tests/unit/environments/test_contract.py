@@ -1,26 +1,16 @@
-"""What the contract offers to every environment: views of records, rows by value, proposals that stay the same."""
+"""What the contract offers to every environment: shapes of results, rows by value, proposals as a table."""
 
 from __future__ import annotations
 
 from random import Random
-from typing import TypedDict
 
 import pytest
 
-from planarena.environments import Environment, Seed, World, fixed, tool, view
+from planarena.environments import Environment, Seed, World, tool
+from planarena.environments.shapes import Fields
+from planarena.errors import SchemaError
 
-
-class Tool(TypedDict):
-    """A tool of the shed."""
-
-    name: str
-    price: float
-
-
-class Loan(Tool):
-    """A tool that is lent."""
-
-    to: str
+record = Fields(name=str, price=float, to=str, count=int)
 
 
 class Shed(Environment):
@@ -28,7 +18,7 @@ class Shed(Environment):
 
     domain = "shed"
     summary = "A shed."
-    _propose_list = fixed("list_free_tools", {}, {"most": 2})
+    proposals = {"list_free_tools": lambda _env, _rng: [{}, {"most": 2}]}  # noqa: RUF012
 
     @classmethod
     def seed(cls, rng, shared=None):
@@ -38,14 +28,15 @@ class Shed(Environment):
         }
         return Seed({"tools": rows}, "A shed", "A shed with tools.", {"now": "2026-05-04T09:00"})
 
-    @tool("read")
-    def list_free_tools(self, most: int = 9) -> list[Tool]:
+    @tool("read", gives=record("count tools", tools=[record("name price")]))
+    def list_free_tools(self, most: int = 9):
         """List what is not lent.
 
         Args:
             most: How many at most.
         """
-        return [view(Tool, row) for row in self.rows("tools", lent=False)][:most]
+        found = self.rows("tools", lent=False)
+        return {"tools": found[:most], "count": len(found)}
 
 
 @pytest.fixture
@@ -53,33 +44,49 @@ def world() -> World:
     return World([Shed], [Shed.seed(Random(0))])
 
 
-def test_a_view_shows_the_declared_fields_in_their_order() -> None:
+def test_a_shape_picks_the_declared_fields_in_their_order() -> None:
     row = {"secret": 1, "price": 3.0, "name": "saw"}
-    assert list(view(Tool, row).items()) == [("name", "saw"), ("price", 3.0)]
-    assert list(view(Loan, row, to="Ana", price=0.0).items()) == [
-        ("name", "saw"),
-        ("price", 0.0),
-        ("to", "Ana"),
-    ]
+    assert list(record("name price").pick(row).items()) == [("name", "saw"), ("price", 3.0)]
+    assert list(record("name to? price").pick(row)) == ["name", "price"]
+    assert list(record("name to? price").pick({**row, "to": "Ana"})) == ["name", "to", "price"]
     with pytest.raises(KeyError):
-        view(Loan, row)
+        record("name to").pick(row)
+
+
+def test_the_schema_is_the_shapes() -> None:
+    shape = record("name tools to?", tools=[record("price")])
+    assert shape.schema("here") == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "tools": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"price": {"type": "number"}},
+                    "required": ["price"],
+                },
+            },
+            "to": {"type": "string"},
+        },
+        "required": ["name", "tools"],
+    }
+
+
+@pytest.mark.parametrize(("names", "others"), [("name colour", {}), ("name", {"colour": str})])
+def test_a_field_without_a_type_or_without_a_place_is_refused(names, others) -> None:
+    with pytest.raises(SchemaError, match="colour"):
+        record(names, **others)
 
 
 def test_rows_are_found_by_value_and_count_as_read(world: World) -> None:
     found = world.call("list_free_tools", {})
-    assert found.result == [{"name": "rake", "price": 3.0}, {"name": "saw", "price": 3.0}]
-    reads = world.footprint().reads
-    assert reads == frozenset({("shed.tools", None)})
+    assert found.result == {
+        "count": 2,
+        "tools": [{"name": "rake", "price": 3.0}, {"name": "saw", "price": 3.0}],
+    }
+    assert world.footprint().reads == frozenset({("shed.tools", None)})
 
 
-def test_fixed_proposals_are_new_dictionaries_each_time(world: World) -> None:
-    first = world.propose("list_free_tools", Random(1))
-    assert first == [{}, {"most": 2}]
-    first[1]["most"] = 7
-    assert world.propose("list_free_tools", Random(2)) == [{}, {"most": 2}]
-
-
-def test_today_is_the_day_of_now() -> None:
-    seed = Shed.seed(Random(0))
-    world = World([Shed], [seed])
-    assert Shed(world.store.view("shed"), seed.facts, seed.story).today == "2026-05-04"
+def test_proposals_come_from_the_table(world: World) -> None:
+    assert world.propose("list_free_tools", Random(1)) == [{}, {"most": 2}]

@@ -44,6 +44,8 @@ class ArgumentMaker:
         # More of the same in one scenario makes requests that nobody would make.
         times = 3 if route.role == "update" else 2
         seen: set[bytes] = set()
+        names: set[str] = set()  # two new things of one scenario have two names
+        handle = normal(handle_of(self._api, route.shape))
         for _ in range(times):
             arguments = self._path_arguments(route, tool, handlers, rng, hidden=hidden)
             if arguments is None or not self._other_arguments(route, tool, handlers, rng, arguments):
@@ -52,6 +54,14 @@ class ArgumentMaker:
                 identity = canonical_bytes(arguments)
             except CanonicalError:
                 continue
+            named = {
+                str(value)
+                for key, value in arguments.items()
+                if handle and normal(route.operation.placement[key][1]) == handle
+            }
+            if named & names:
+                continue
+            names |= named
             if identity not in seen:
                 seen.add(identity)
                 yield arguments
@@ -159,8 +169,9 @@ class ArgumentMaker:
             return self._known_word(route, rows, rng)
         taken = {str(value) for row in rows for value in row["fields"].values() if isinstance(value, str)}
         noun = handlers.responder.noun(route.shape)
-        first = rng.randrange(12)
-        for more in range(12):
+        # What is renamed and what is new have different names.
+        first = 2 * rng.randrange(6) + int(route.role == "update")
+        for more in range(0, 12, 2):
             generator = Generator(
                 tool.input_schema,
                 rng,

@@ -37,7 +37,7 @@ _PATHS = re.compile(
     r"\b(and|or|by|for|from|with|to|of|in|on|per|is|has|get|set|do|list|find|search|validate|check|upload|download|import|export|generate|process|preview|calculate|verify|send|request)\b"
 )
 _CREDENTIAL = re.compile(
-    r"^(x )?(key|api ?key|app ?key|app ?id|access ?token|access ?key|token|auth ?token|api ?token|oauth token|api version|subscription key|client id|client secret|user ?key|apikey|signature|authorization|devid|session ?(id|token)|fields|format|callback)$"
+    r"^(x )?(key|api ?key|app ?key|app ?id|access ?token|access ?key|token|auth ?token|api ?token|oauth token|api version|subscription key|client id|client secret|login|auth ?token|user ?key|apikey|signature|authorization|devid|session ?(id|token)|fields|format|callback)$"
 )
 HANDLES = ("name", "title", "displayname", "label", "fullname", "subject", "headline", "question", "caption", "username", "login", "filename", "email")  # fmt: skip
 _FREE = frozenset(("title", "subject", "description", "message", "bio", "reason", "file", "tag"))
@@ -51,7 +51,7 @@ _CONTROLS = re.compile(
 
 
 _JARGON = re.compile(
-    r"\b(bcc|cc|compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|archival|legal|current|previous|next|last|new|old|is|has|can|en|de|fr)\b"
+    r"\b(bcc|cc|costing|first|percentage|complete|employer|compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|archival|legal|current|previous|next|last|new|old|is|has|can|en|de|fr)\b"
 )
 
 
@@ -138,7 +138,9 @@ def handle_of(api: Api, shape: str) -> str:
             merged = _merged(schema, root)
             if _kinds(merged) == {"string"} and "enum" not in merged and "format" not in merged:
                 personal = kind_of_text("", found) in {"email", "username"}
-                if has_people(words) if personal else has_titles(words):
+                if kind_of_text("", found) != "email" and (
+                    has_people(words) if personal else has_titles(words)
+                ):
                     return found
     return ""
 

@@ -142,7 +142,7 @@ class EmulatedApi:
         identity = self.new_id(route, inside, given.fields)
         key = self.key_of([*inside, str(identity)])
         fields = self.responder.complete(route.shape, inside, identity, given.fields)
-        record = {"id": identity, "in": inside, "fields": fields, "done": {}}
+        record = {"id": identity, "in": inside, "fields": fields, "done": {}, "new": True}
         self.state.put(route.shape, key, record)
         return self.responder.one(name, route, key, given.path, record, {})
 
@@ -218,6 +218,8 @@ class EmulatedApi:
 
     def _list(self, name: str, route: Route, inside: list[str], given: Given) -> Any:
         records = [record for record in self.state.scan(route.shape) if record["in"] == inside]
+        # What was there before comes first: the first of a list is not what was just added.
+        records.sort(key=lambda record: bool(record.get("new")))
         limit = len(records)
         for word, value in given.fields.items():
             plain = normal(word)

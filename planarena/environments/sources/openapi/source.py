@@ -14,7 +14,7 @@ import msgspec
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.instances import everyday_facts
 from planarena.environments.sources.openapi.arguments import ArgumentMaker
-from planarena.environments.sources.openapi.asking import is_credential, why_not
+from planarena.environments.sources.openapi.asking import handle_of, is_credential, why_not
 from planarena.environments.sources.openapi.emulator import (
     EmulatedApi,
     EmulatedWorld,
@@ -329,6 +329,8 @@ class Family:
         resource = self.api.resources.get(route.shape)
         if resource is None or name not in resource.producers or route.entity is None:
             return ()
+        if route.role == "create" and handle_of(self.api, route.shape) not in route.entity.properties:
+            return ()  # an answer could call what was created by its id alone
         places: list[list[str | int]] = [[]]
         if route.entity.many:
             places = [[place] for place in range(_MOST_OFFERED if route.role == "list" else len(told.names))]

@@ -193,7 +193,8 @@ def _names(listed: list[Any], noun: str) -> str:
             isinstance(value, str)
             and isinstance(other, str)
             and value != other
-            and normal(name) in {*HANDLES, f"{normal(singular(noun))}name", f"{normal(singular(noun))}title"}
+            and normal(name)
+            in {*HANDLES[:9], f"{normal(singular(noun))}name", f"{normal(singular(noun))}title"}
         ):
             return str(name)
     return ""

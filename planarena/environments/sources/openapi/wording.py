@@ -11,11 +11,14 @@ from planarena.environments.sources.openapi.asking import Style, handle_of, plur
 from planarena.environments.sources.openapi.deeds import DEEDS
 from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
 from planarena.environments.sources.openapi.telling import Told, noun_of, pointer_to
+from planarena.environments.sources.vocabulary import has_people
 from planarena.environments.wording import Omission, Record, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
 __all__ = ["word_tool"]
 
+# So many things a bare list names: more than a small world holds.
+_MOST_NAMED = 9
 _ON_ITEM = {"read", "update", "delete", "part", "act"}
 
 
@@ -74,6 +77,18 @@ def _list_of(told: Told) -> str:
     return told.names[0].rsplit("/", maxsplit=2)[0]
 
 
+def _rows(told: Told, *, exactly: bool = False) -> str:
+    """Name all that a list holds; where the whole result is the list, one after the other."""
+    place = _list_of(told)
+    if place:
+        return f"{{{place}*}}"
+    name = told.names[0].rsplit("/", maxsplit=1)[-1]
+    if exactly:
+        return " and ".join(f'"{{/{number}/{name}}}"' for number in range(2))
+    first, *others = (f'"{{/{number}/{name}}}"' for number in range(_MOST_NAMED))
+    return first + "".join(f"[, {other}]" for other in others)
+
+
 class _Case(NamedTuple):
     api: Api
     route: Route
@@ -103,9 +118,12 @@ def _reference(api: Api, route: Route, noun: str, styles: Mapping[str, Style], p
             (key for key in styles if normal(route.operation.placement[key][1]) == normal(handle)), ""
         )
         if named:
+            shown = route.entity is not None and handle in route.entity.properties
             return Reference(
                 (f"that {noun}", f"the new {noun}"),
                 (f'the {noun} "{{{named}}}"', f'the new {noun} "{{{named}}}"'),
+                noun=noun if shown else "",
+                name=f'the {noun} "{{{handle}}}"' if shown else "",
             )
         return Reference((f"that {noun}", f"the new {noun}"), (f"the new {noun}",))
     at = pointer[: pointer.rindex("/")] + pointer_to((handle,))
@@ -207,7 +225,7 @@ def _list(case: _Case) -> _Words:
             f"find the first {case.noun}{case.where}{tail}",
         )
         return _Words(single, (f'the first {case.noun}{case.where} is "{{{first}}}"',))
-    rows, where = f"{{{_list_of(case.told)}*}}", case.where.replace(" of ", " for ", 1)
+    rows, where = _rows(case.told), case.where.replace(" of ", " for ", 1)
     ask = (
         f"list the {many}{case.where}{tail}", f"show me the {many}{case.where}{tail}",
         f"tell me which {many} there are{where}{tail}", f"find out which {many} there are{where}{tail}",
@@ -215,10 +233,10 @@ def _list(case: _Case) -> _Words:
     )  # fmt: skip
     aims = (
         f"Which {many} are there{where}{tail}?", f"What {many} do we have{where}{tail}?",
-        f"I need to know which {many} there are{where}{tail}.", f"I have lost track of the {many}{case.where}{tail}.",
+        f"I need to know which {many} there are{where}{tail}.", f"I'd like to see the {many}{case.where}{tail}.",
     )  # fmt: skip
     report = (
-        f"the {many}{case.where}{tail} are {rows}", f"there are these {many}{where}{tail}: {rows}",
+        f"these are the {many}{case.where}{tail}: {rows}", f"there are these {many}{where}{tail}: {rows}",
         f"I found these {many}{where}{tail}: {rows}",
     )  # fmt: skip
     return _Words(ask, report, aims=aims)
@@ -278,6 +296,16 @@ def _read(case: _Case) -> _Words:
 
 def _update(case: _Case) -> _Words:
     thing = case.own + case.where
+    handle = normal(handle_of(case.api, case.route.shape))
+    named = [key for key in case.required if normal(case.route.operation.placement[key][1]) == handle]
+    if named and len(case.required) == 1:
+        # Nobody says more than the new name: other changes need it too, but then it is not what is asked for.
+        name = f'"{{{named[0]}}}"'
+        return _Words(
+            (f"rename {thing} to {name}", f"change the name of {thing} to {name}"),
+            (f"I have renamed {thing} to {name}", f"{thing} is called {name} now"),
+            aims=(f"{thing} should be called {name} from now on.".replace("the ", "The ", 1),),
+        )
     if case.required:
         tail = _tail(case, case.required, case.optional, "so that it has the")
         said = _tail(case, case.required, case.optional)
@@ -288,7 +316,8 @@ def _update(case: _Case) -> _Words:
 
     def each(text: str) -> str:
         return "".join(
-            text.format(label=style.label, value=_value(style, key)) for key, style in case.styles.items()
+            text.format(label=style.label, value=_value(style, key), be=_is(style.label))
+            for key, style in case.styles.items()
         )
 
     ask = tuple(
@@ -300,21 +329,19 @@ def _update(case: _Case) -> _Words:
         for verb in ("change", "set")
     )
     report = (
-        f"I have updated {thing}{each('[, so the {label} is now {value}]')}",
-        f"{thing} is updated{each('[, and the {label} is now {value}]')}",
+        f"I have updated {thing}{each('[, so the {label} {be} now {value}]')}",
+        f"{thing} is updated{each('[, and the {label} {be} now {value}]')}",
     )
-    return _Words(ask, report, plan=(f"update {thing}{each('[ so that the {label} is {value}]')}",))
+    return _Words(ask, report, plan=(f"update {thing}{each('[ so that the {label} {be} {value}]')}",))
 
 
 def _delete(case: _Case) -> _Words:
     thing = case.own + case.where
+    no_more = f"We no longer need {thing}, so delete it."
     return _Words(
         (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
         (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
-        aims=(
-            f"We no longer need {thing}, so delete it.",
-            f"Please take {thing} away, nobody needs it any more.",
-        ),
+        aims=() if has_people(case.noun) else (no_more,),
     )
 
 
@@ -336,11 +363,11 @@ def _part(case: _Case) -> _Words:
     thing = f" of {case.own}{case.where}" if case.own else case.where
     tail = _tail(case, case.required, case.optional, "for the")
     if case.told.names:
-        many, rows = plural(case.noun), f"{{{_list_of(case.told)}*}}"
+        many, rows = plural(case.noun), _rows(case.told, exactly=True)
         ask = (f"list the {many}{thing}{tail}", f"show me the {many}{thing}{tail}")
         aims = (f"What are the {many}{thing}{tail}?", f"I need to know the {many}{thing}{tail}.")
         return _Words(
-            ask, (f"the {many}{thing} are {rows}", f"I found these {many}{thing}: {rows}"), aims=aims
+            ask, (f"these are the {many}{thing}: {rows}", f"I found these {many}{thing}: {rows}"), aims=aims
         )
     labels = " and the ".join(label for _, label, _ in case.told.facts)
     values = " and ".join(

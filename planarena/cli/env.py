@@ -104,7 +104,7 @@ def check(
         for one in findings:
             typer.echo(plain(f"{one.rule}: {one.where}: {one.what}\n  fix: {one.fix}"))
         if findings:
-            typer.echo(f"{len(findings)} findings")
+            typer.echo(f"{len(findings)} finding{'s' if len(findings) > 1 else ''}")
         else:
             counts = ", ".join(f"{number} of {length}" for length, number in sorted(lengths.items()))
             typer.echo(f"no findings{f'; composed tasks by actions: {counts}' if counts else ''}")

@@ -100,6 +100,8 @@ class GoodModel:
                 asks = f"; {errand(step['tool_description'])}" if step["asked_for"] else ""
                 parts.append(f"{step['does']}; that is {', '.join([*values, *refers]) or 'all'}{asks}")
             messages.append("I want this: " + ". Then ".join(parts).replace("{", "(").replace("}", ")") + ".")
+        # Two tasks of a scenario may begin with the same message; their speakers differ.
+        messages[0] = f"I am {task['persona']}, {task['motive']}. {messages[0]}"
         return {
             "versions": [
                 ["Hello. " * place + messages[0], *messages[1:]] for place in range(task["versions"])

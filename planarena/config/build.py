@@ -143,6 +143,13 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         _require(self.max_tokens >= 16, "models.max_tokens", self.max_tokens, "a number of at least 16")
         distinct = len(set(self.proposers)) == len(self.proposers)
         _require(distinct, "models.proposers", list(self.proposers), "each model once")
+        writes = bool(self.proposers)
+        _require(
+            writes or not self.round_trip, "models.round_trip", self.round_trip, "nothing without --model"
+        )
+        _require(
+            writes or not self.plausibility, "models.plausibility", self.plausibility, "false without --model"
+        )
 
     @property
     def active(self) -> bool:

@@ -323,6 +323,32 @@ def _making(info: Mapping[str, Any]) -> str:
 Seed {info.get("seed")}; {versions}. The same configuration gives the same bytes. All settings are in `run.json`."""
 
 
+def _queries_by_models(counts: Mapping[str, Any]) -> list[str]:
+    """Say what became of the queries that models wrote, and of the tasks that a judge would not have."""
+    points = []
+    queries = counts.get("proposals_query") or {}
+    if queries:
+        refused = {name: n for name, n in sorted(queries.items()) if name not in {"kept", "not_best"}}
+        named = ", ".join(f"{name} {n}" for name, n in refused.items()) or "none"
+        points.append(
+            f"Of {sum(queries.values())} queries that models wrote {queries.get('kept', 0)} are used; refused: {named}. "
+            "Which actions a query asks for was read by a model, which may err; what it read was compared by code."
+        )
+    trips = counts.get("proposals_round_trip") or {}
+    if trips:
+        points.append(
+            f"Round trip: another model that had not seen the task reached the goal for {trips.get('reached', 0)} of "
+            f"{sum(trips.values())} queries; the others are not used."
+        )
+    judged = counts.get("proposals_plausible") or {}
+    if judged:
+        points.append(
+            f"A model rejected {judged.get('implausible', 0)} of {sum(judged.values())} tasks as implausible before "
+            "words were written; the table `discards` says why."
+        )
+    return points
+
+
 def _limits(counts: Mapping[str, Any], gold: int) -> str:
     over = counts.get("gold_over_serialised", 0)
     points = [
@@ -344,6 +370,7 @@ def _limits(counts: Mapping[str, Any], gold: int) -> str:
             "Texts by models are checked for what they state, not for how they read; where one failed its checks, the "
             "offline generator's text stands (`source` and the table `proposals` tell)."
         )
+    points += _queries_by_models(counts)
     points.append(
         "The offline generator words queries from templates of each tool: fluent, checked for grounding, but narrower "
         "than what people or language models write."

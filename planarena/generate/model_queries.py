@@ -67,7 +67,8 @@ class QueryWriter:
         async def read(answer: Answer) -> Query:
             return await self._choose(model, answer)
 
-        found = await self._task.ask("query", model, self._brief.for_query(self._config.queries), read)
+        material = self._brief.for_query(self._config.queries)
+        found: tuple[Answer, Query] | None = await self._task.ask("query", model, material, read)
         return None if found is None else found[1]
 
     async def _choose(self, model: str, answer: Answer) -> Query:

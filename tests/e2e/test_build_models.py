@@ -24,7 +24,7 @@ from planarena.pipeline.run.ledger import Ledger
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from builds import contents
-from llm_build_model import GoodModel, is_repair, part_of
+from llm_build_model import GoodModel, is_repair, material_of, part_of
 from llm_server import FAULTS, Script, ScriptedServer
 
 SOURCES = ("builtin:email", "builtin:travel", "builtin:banking")
@@ -97,7 +97,9 @@ def test_every_part_is_written_once_and_a_second_run_asks_nothing(tmp_path: Path
         proposals = run.table("proposals").collect()
         assert set(proposals["part"]) == PARTS
         assert not proposals.filter(polars.col("verdict").is_in(["", "failed"])).height
-        assert set(proposals["model"]) == set(names)
+        judge = proposals["part"] == "actions"
+        assert set(proposals.filter(~judge)["model"]) == set(names)
+        assert set(proposals.filter(judge)["model"]) == {f"j@{server.url}"}
         verdicts = proposals.filter(polars.col("part") == "candidate")["verdict"].to_list()
         assert {"error", "frontier", "ungrounded"} <= set(verdicts)
         kept = (
@@ -274,6 +276,55 @@ def test_an_unreachable_server_is_one_clear_error(tmp_path: Path) -> None:
     assert "check that it runs" in caught.value.fix
     with ScriptedServer(Script(reply=GoodModel()), port=server.port):
         assert set(gold_of(planarena.build(config))["source"]) == {"llm"}
+
+
+def test_what_is_refused_is_counted_and_shown(tmp_path: Path) -> None:
+    good = GoodModel()
+
+    def reply(body: dict[str, Any]) -> Any:
+        answer = good(body)
+        if part_of(body) == "plausible" and len(material_of(body)["steps"]) > 2:
+            return '{"plausible": false, "kind": "no_purpose", "reason": "Nobody needs it."}'
+        if part_of(body) == "query":
+            return answer.replace("errand ", "never errand ")
+        return answer
+
+    with ScriptedServer(Script(reply=reply)) as server:
+        config = configure(
+            tmp_path / "run", f"m@{server.url}", plausibility=True, execution={"max_error_rate": 1.0}
+        )
+        offline = planarena.build(
+            msgspec.structs.replace(config, out=str(tmp_path / "off"), models=ModelsConfig())
+        )
+        run = planarena.build(config)
+        gold, all_gold = gold_of(run), gold_of(offline)
+        dropped = all_gold.filter(polars.col("n_actions") > 2).height
+        assert 0 < dropped == all_gold.height - gold.height
+        discards = run.table("discards").collect().filter(polars.col("stage") == "models")
+        assert discards["reason"].to_list() == ["implausible_no_purpose"] * dropped
+        counts = run.info["counts"]
+        assert counts["proposals_plausible"] == {"implausible": dropped, "kept": gold.height}
+        # One look at each task, and no word was paid for where that refused it.
+        asked = requests_by_part(server)
+        assert asked["plausible"] == all_gold.height
+        assert asked["query"] == asked["plan"] == gold.height
+        # Words that forbid what they should ask for are in no trajectory.
+        assert counts["llm_failures"] == {"action_forbidden": gold.height}
+        assert not run.table("queries").collect().filter(polars.col("llm_call_id").ne("")).height
+        assert not run.table("queries").collect()["turns"].cast(polars.String).str.contains("errand").any()
+        card = (tmp_path / "run/README.md").read_text()
+        assert f"action_forbidden {counts['proposals_query']['action_forbidden']}" in card
+        assert f"rejected {dropped} of {all_gold.height} tasks" in card
+        paid = len(server.arrivals)
+        planarena.build(msgspec.structs.replace(config, out=str(tmp_path / "again")))
+        assert len(server.arrivals) == paid
+        assert contents(tmp_path / "run") == contents(tmp_path / "again")
+
+
+@pytest.mark.parametrize("changes", [{"round_trip": "m"}, {"plausibility": True}])
+def test_what_guards_words_needs_a_model_that_writes_them(changes: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=next(iter(changes))):
+        ModelsConfig(**changes)
 
 
 def test_rates_hold_over_a_whole_build(tmp_path: Path) -> None:

@@ -292,8 +292,8 @@ def test_what_crosses_domains_can_be_said(group: Combination) -> None:
                 query = write_query(words, Telling(turn_of, range(len(words)), before), Random(draw))
             except QueryFaultError as fault:
                 # A chain whose names are long may say them too often, and one that copies what it copied says one name
-                # for two things: a build drops such a task, and counts it.
-                assert fault.reason in {"repeated_phrase", "shared_phrase"}, fault.detail
+                # for two things; one message for a long chain stacks its references: a build drops such a task, and counts it.
+                assert fault.reason in {"repeated_phrase", "shared_phrase", "stacked_reference"}, fault.detail
                 continue
             said += 1
             text = " ".join(query.turns)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from planarena.environments import World
 from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput
 from planarena.pipeline.products import Discard
-from planarena.proofs import Order, find_reference_fault, find_superfluous, known_values, prove_orders
+from planarena.proofs import Order, find_reference_fault, find_superfluous, is_tied, known_values, prove_orders
 from planarena.tasks.atoms import Call, resolve
 from planarena.tasks.messages import Arrangement, arrange
 
@@ -89,6 +89,9 @@ def prove_task(
     reported = [step for step in range(len(program)) if told.asked[step]]
     if any(values[step] is None for step in reported):
         return Discard(text, "execution", "missing_output", "a result lacks a value that the answer reports")
+    idle = _idle_answer(program, executed, values, reported, telling)
+    if idle is not None:
+        return Discard(text, "sense", *idle)
     episode.forget()
     payloads = [one.outcome.payload for one in executed]
     violation = prove_orders(episode, before, payloads, [one.state_after for one in executed])
@@ -110,6 +113,39 @@ def prove_task(
             detail = f"the goal holds without step {superfluous} ({tool})"
             return Discard(text, "minimality", "superfluous_step", detail)
         reported.append(superfluous)
+
+
+def _idle_answer(
+    program: Sequence[Call],
+    executed: Sequence[ExecutedCall],
+    values: Mapping[int, tuple[tuple[Path, Any], ...] | None],
+    reported: Sequence[int],
+    telling: Telling,
+) -> tuple[str, str] | None:
+    """Return why an answer to a look-up would be no answer: it names a first among equals, or what the user just said."""
+    for step in reported:
+        tool, result = program[step].tool, executed[step].result
+        for path in telling.outputs[tool]:
+            if is_tied(result, path, telling.orders.get(tool, {})):
+                return "tied_answer", f"step {step}: {_pointer(path)} of {tool} ties"
+        found = {value for _, value in values[step] or ()}
+        if len(found) < 2 or executed[step].state_after != executed[step].state_before:
+            continue
+        for earlier in range(step):
+            one = executed[earlier]
+            if one.state_after != one.state_before and found <= _said_by(one):
+                return "told_already", f"step {step}: step {earlier} ({one.tool}) says all that {tool} tells"
+    return None
+
+
+def _said_by(one: ExecutedCall) -> set[Any]:
+    """Return the single values that a call was told and showed."""
+    shown = one.result.values() if isinstance(one.result, dict) else ()
+    return {value for value in (*one.arguments.values(), *shown) if isinstance(value, str | int | float)}
+
+
+def _pointer(path: Path) -> str:
+    return "".join(f"/{word}" for word in path)
 
 
 def arrange_told(

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["ACKNOWLEDGED", "ASIDES", "GREETINGS", "JOIN_AND", "JOIN_THEN", "REGISTERS", "STYLES", "THANKS", "Style"]
+__all__ = [
+    "ACKNOWLEDGED",
+    "ASIDES",
+    "GREETINGS",
+    "JOIN_AND",
+    "JOIN_THEN",
+    "REGISTERS",
+    "STYLES",
+    "THANKS",
+    "Style",
+]
 
 
 class Style(NamedTuple):

@@ -105,7 +105,9 @@ def _own_name(step: StepWords, pointer: str, answer: str, style: Style) -> str:
     others = [row for place, row in enumerate(rows) if place != path[-1]] if isinstance(rows, list) else []
     fields = schema_at(step.operation.tool.output_schema, path)
     record, reference = _record_at(step, path), step.wording.refer.get(pointer)
-    template = (reference.name if reference is not None else "") or (record.name if record is not None else "")
+    template = (reference.name if reference is not None else "") or (
+        record.name if record is not None else ""
+    )
     if not template or all(render_record(template, row, fields, style) != name.text for row in others):
         return name.text
     own = resolve(step.result, path)

@@ -160,9 +160,7 @@ class _Sentences:
 def _greeted(sentence: str, first: Piece, style: Style, rng: Random) -> str:
     # Before a sentence of its own a greeting must be whole too: not "Hey, so."
     whole = first.whole
-    greeting = spell(
-        pick([one for one in GREETINGS if not (whole and _goes_on(one))], rng), style
-    ).rstrip()
+    greeting = spell(pick([one for one in GREETINGS if not (whole and _goes_on(one))], rng), style).rstrip()
     if greeting[-1] in "!.?":
         return f"{greeting} {sentence}"
     if whole:

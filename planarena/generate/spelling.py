@@ -37,7 +37,9 @@ _SHORTENED = re.compile(r"\b(it|that|there) is\b(?= (\w*))", re.I)
 _QUESTION = re.compile(
     r"\b(how|what|where|who|whom|whose|when|why|which|whether|as|than|whatever|wherever)\b[^.,;:!?]*$", re.I
 )
-_AFTER = re.compile(r"\b(in|of|on|for|with|to|at|from|about|behind|under|over|by) $", re.I)  # "what is in it is two"
+_AFTER = re.compile(
+    r"\b(in|of|on|for|with|to|at|from|about|behind|under|over|by) $", re.I
+)  # "what is in it is two"
 _CLOSES = re.compile(
     r" (now|then|there|here|today|tonight|tomorrow|yet|again|too|still|already|and|or|but|if|so|when|while|because|for"
     r"|on|in|at|this|that)\b",

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 from planarena.environments import World
 from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput
 from planarena.pipeline.products import Discard
-from planarena.proofs import Order, find_reference_fault, find_superfluous, is_tied, known_values, prove_orders
+from planarena.proofs import (
+    Order,
+    find_reference_fault,
+    find_superfluous,
+    is_tied,
+    known_values,
+    prove_orders,
+)
 from planarena.tasks.atoms import Call, resolve
 from planarena.tasks.messages import Arrangement, arrange
 

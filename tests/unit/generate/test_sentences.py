@@ -37,9 +37,7 @@ def test_a_quotation_and_its_sentence_share_one_stop() -> None:
 
 
 def messages(pieces: list[Piece], register: str, turn: int) -> set[str]:
-    return {
-        join_message(pieces, register, turn, Style(), set(), Random(seed)) for seed in range(400)
-    }
+    return {join_message(pieces, register, turn, Style(), set(), Random(seed)) for seed in range(400)}
 
 
 def test_a_greeting_before_a_whole_sentence_is_whole() -> None:

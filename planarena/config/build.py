@@ -42,7 +42,7 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     max_actions: int = 7
     max_depth: int = 11
     budget: int = 80
-    per_scenario: int = 24
+    per_scenario: int = 12
     length_mix: tuple[float, ...] = (0.087, 0.175, 0.21, 0.168, 0.162, 0.119, 0.079)
     shape_mix: dict[str, float] = msgspec.field(
         default_factory=lambda: {"serial": 0.345, "parallel": 0.03, "mixed": 0.625}

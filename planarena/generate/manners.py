@@ -71,7 +71,7 @@ STYLES: dict[str, Style] = {
             ("do me a favour and ", "."), ("can I ask you to ", "?"),
             ("would you be so kind as to ", "?"), ("you know what I need? Please ", "."),
             ("would you be a dear and ", "?"), ("I could kiss you if you'd ", "."), ("help me out and ", "."),
-            ("guess what, I need you to ", "."), ("can I borrow you a second? Please ", "."), ("spare me the trouble and ", "."),
+            ("guess what, I need you to ", "."), ("spare me the trouble and ", "."),
             ("I'd be over the moon if you could ", "."), ("may I trouble you to ", "?"), ("lend me a hand and ", "."),
         ),
         (

@@ -170,19 +170,17 @@ def _greeted(sentence: str, first: Piece, style: Style, rng: Random) -> str:
 
 
 def _goes_on(greeting: str) -> bool:
-    return greeting.rstrip().endswith((" so,", ":"))
+    return greeting.rstrip().endswith((" so", " so,", ":"))
 
 
 def _loose(sentences: list[str], pieces: Sequence[Piece]) -> str:
     """Write like a quick chat message: no capitals at the start of what we wrote, no last full stop."""
+    # Whole sentences keep their capital, and a message does not write in two ways.
+    small = not any(piece.whole for piece in pieces)
     out = []
     for sentence in sentences:
-        starts_with_value = any(piece.whole and capital(piece.text) == sentence for piece in pieces)
-        text = (
-            sentence
-            if starts_with_value or sentence[:2] in {"I ", "I'"}
-            else sentence[:1].lower() + sentence[1:]
-        )
+        keeps = not small or sentence[:2] in {"I ", "I'"}
+        text = sentence if keeps else sentence[:1].lower() + sentence[1:]
         out.append(text if text[-1] in ".?!" else text + ".")
     joined = " ".join(out)
     return joined[:-1] if joined.endswith(".") else joined

@@ -207,18 +207,20 @@ def _read_seeds(file: Path) -> dict[str, Any]:
     return found
 
 
-def tool(effect: Effect, gives: Shape | None = None) -> Callable[[_F], _F]:
+def tool(effect: Effect, gives: Shape | None = None, proposes: Proposer | None = None) -> Callable[[_F], _F]:
     """Mark a method of an `Environment` as a tool.
 
     Args:
         effect: `read` changes nothing; the others change the state.
         gives: The fields that the result shows; the method may return more (a whole record). Without it the
             method's return type says what the result is.
+        proposes: As a line of `Environment.proposals`, which may say it instead.
     """
 
     def mark(function: _F) -> _F:
         function.__tool_effect__ = effect  # type: ignore[attr-defined]
         function.__tool_gives__ = gives  # type: ignore[attr-defined]
+        function.__tool_proposes__ = proposes  # type: ignore[attr-defined]
         return function
 
     return mark

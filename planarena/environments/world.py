@@ -91,6 +91,7 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
                 continue
             description, _ = describe(member)
             gives: Shape | None = member.__tool_gives__
+            propose = member.__tool_proposes__ or environment.proposals.get(name)
             where = f"{environment.domain}.{name} -> result"
             record = Tool(
                 namespace=environment.domain,
@@ -108,7 +109,7 @@ def operations(environment: type[Environment]) -> dict[str, Operation]:
             )
             validator = SchemaValidator(record.input_schema, f"{environment.domain}.{name}")
             method = member if gives is None else _showing(member, gives)
-            known[name] = Operation(record, method, validator, environment.proposals.get(name))
+            known[name] = Operation(record, method, validator, propose)
         # Only when it is whole: another thread may ask meanwhile.
         _CACHE[environment] = known
     return known

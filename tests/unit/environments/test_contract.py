@@ -38,6 +38,15 @@ class Shed(Environment):
         found = self.rows("tools", lent=False)
         return {"tools": found[:most], "count": len(found)}
 
+    @tool("update", gives=record("name"), proposes=lambda _env, rng: [{"name": rng.choice(["rake", "saw"])}])
+    def lend_tool(self, name: str):
+        """Lend a tool.
+
+        Args:
+            name: Which.
+        """
+        return self.state.patch("tools", name, lent=True)
+
 
 @pytest.fixture
 def world() -> World:
@@ -90,3 +99,9 @@ def test_rows_are_found_by_value_and_count_as_read(world: World) -> None:
 
 def test_proposals_come_from_the_table(world: World) -> None:
     assert world.propose("list_free_tools", Random(1)) == [{}, {"most": 2}]
+
+
+def test_a_tool_may_say_itself_what_is_asked_of_it(world: World) -> None:
+    (found,) = world.propose("lend_tool", Random(1))
+    assert found["name"] in {"rake", "saw"}
+    assert world.call("lend_tool", found).result == found

@@ -133,7 +133,7 @@ def test_list_check_import_and_call(shop: Path, tmp_path: Path, capsys: pytest.C
         (["list", "python:no_such_module_here"], "no module"),
         (["list", "ftp:thing"], "no source of the kind"),
         (["import", "builtin", "--out", "x.json", "--against", "bfcl"], "NAME=PATH"),
-        (["new", "Bad Name"], "no module name"),
+        (["new", "Bad Name"], "tools new has moved"),
         (["check", "mcp:/no/such/servers.json"], "cannot be read"),
     ],
 )
@@ -194,7 +194,7 @@ def test_a_build_from_openapi_is_emulated_and_says_so_and_repeats(shop: Path, tm
     first, second = _build(source, tmp_path / "a"), _build(source, tmp_path / "b")
     gold = _read(first, "trajectories").filter(polars.col("kind") == "gold")
     assert gold.height >= 12
-    assert set(_read(first, "executions")["execution_kind"]) == {"emulated"}
+    assert set(_read(first, "executions")["execution_kind"]) == {"emulated", "answer_check"}
     environment = json.loads(_read(first, "scenarios")["environment"][0])
     assert (environment["kind"], environment["state_observable"], environment["safety"]) == (
         "openapi",
@@ -223,6 +223,6 @@ def test_trajectories_are_built_from_a_module_of_functions(
     assert main(["tools", "call", f"python:{file}", "get_item", '{"item_id": "item-desk"}']) == 0
     assert json.loads(capsys.readouterr().out)["result"]["name"] == "desk"
     run = _build(f"python:{file}", tmp_path / "run")
-    assert set(_read(run, "executions")["execution_kind"]) == {"real"}
+    assert set(_read(run, "executions")["execution_kind"]) == {"real", "answer_check"}
     steps = _read(run, "steps").group_by("trajectory_id").len()
     assert (steps["len"] >= 2).any()

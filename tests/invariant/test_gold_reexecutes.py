@@ -135,7 +135,8 @@ def test_the_dataset_has_the_promised_variety(stored, run):
     assert counts["gold_data_edge"] >= counts["gold"] / 2
     assert set(counts["gold_domain"]) >= set(DOMAINS)
     assert any("+" in name for name in counts["gold_domain"])
-    assert set(counts["executions"]) == {"real"}
+    # Answers are checked, calls are executed.
+    assert set(counts["executions"]) == {"real", "answer_check"}
     assert min(map(len, (row["seed_state"] for row in stored["scenarios"].values()))) >= 8 * 1024
 
 

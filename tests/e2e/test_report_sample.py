@@ -21,7 +21,7 @@ from planarena.proofs import open_scenario, read_goal, replay_trajectory
 from planarena.records import read_rows
 from planarena.records.tables import TABLES
 
-MOST_BYTES = 300_000
+MOST_BYTES = 360_000
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,9 @@ def test_the_sample_is_small_and_holds_every_domain_named(sample: Run) -> None:
     counts = sample.info["counts"]
     assert len(domains_named(sample)) >= 8
     assert domains_named(sample) <= set(counts["gold_domain"])
-    assert counts["gold"] == counts["contrastive"] == 40
+    assert counts["gold"] == 40
+    # A wrong choice from which no plausible wrong trajectory follows leaves its gold without a contrast.
+    assert 38 <= counts["contrastive"] <= 40
     assert min(counts[name] for name in ("no_call", "decision_points", "gold_parallel")) > 0
     for name in sample.tables:
         rows = [row for path in sample.shards(name) for row in read_rows(path, name)]

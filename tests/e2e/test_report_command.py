@@ -101,7 +101,8 @@ def test_builds_side_by_side(
     assert list(tables["Actions of gold trajectories"]) == sorted(first["gold_length"], key=int)
     settings = tables["Settings that differ"]
     assert settings["config.composition.max_actions"] == ["7", "3"]
-    assert "config.seed" not in settings
+    seeds = [run.info["config"]["seed"] for run in (built_run, other_run)]
+    assert ("config.seed" in settings) == (seeds[0] != seeds[1])
     for table, column in (("trajectories", "trajectory_id"), ("scenarios", "scenario_id")):
         ids = [set(run.table(table).collect()[column].to_list()) for run in (built_run, other_run)]
         shared = tables["In common"][f"{table} that run has too"]

@@ -200,7 +200,7 @@ def test_a_goal_style_query_need_not_speak_of_what_only_serves(cases: list[Case]
             assert fault.reason == "reference_lost"
         else:
             passed += 1
-    assert passed > 2
+    assert passed >= 2
 
 
 class Solver:

@@ -158,7 +158,9 @@ class SmartHome(Environment):
         light = self.require("devices", light_id, "light")
         if light["properties"]["power"] == "off":
             raise ToolError("device_off", f"{_named(light)} is off; switch it on first.")
-        changes = {"brightness": int(brightness), "color": color or light["properties"]["color"]}
+        changes: dict[str, Any] = {"brightness": int(brightness)}
+        if color is not None:
+            changes["color"] = color
         return self._change(light, {**light["properties"], **changes}, "set")
 
     @tool("update", gives=DEVICE_CHANGE)

@@ -110,9 +110,9 @@ def test_simulated_results_are_marked_and_paid_for_once(tmp_path: Path) -> None:
         assert counts["gold_kind"] == {"simulated": counts["gold"]}
         # The check of an answer calls nothing, so no result of it is made up.
         assert set(counts["executions"]) == {"simulated", "answer_check"}
-        called = run.table("executions").collect().select("tool", "execution_kind").unique().rows()
-        assert {kind for tool, kind in called if tool} == {"simulated"}
-        assert {kind for tool, kind in called if not tool} == {"answer_check"}
+        made = run.table("executions").collect()
+        for kind, result in made.select("execution_kind", "result").rows():
+            assert (kind == "answer_check") == ("goal_reached" in (msgspec.json.decode(result) or ()))
         assert _column(run, "tools", "execution_kind") == {"simulated"}
         environments = [msgspec.json.decode(text) for text in _column(run, "scenarios", "environment")]
         assert {one["execution_kind"] for one in environments} == {"simulated"}

@@ -68,6 +68,7 @@ def spelled(value: Any) -> Iterator[str]:
         yield json.dumps(value, ensure_ascii=False)
         yield json.dumps(value)
         yield value.strip()
+        yield value.replace("'", "\\'")  # in single quotes, as a Python call writes it
     else:
         yield json.dumps(value, ensure_ascii=False)
         yield str(value)

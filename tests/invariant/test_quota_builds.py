@@ -97,7 +97,7 @@ def config_of(out, folder, **changes):
         "out": str(out),
         "sources": ("builtin:banking", f"openapi:{folder}"),
         "trajectories": N,
-        "composition": CompositionConfig(tools=(3, 5), budget=25),
+        "composition": CompositionConfig(tools=(3, 5), budget=60, per_scenario=24),
         "contrast": ContrastConfig(no_calls=1),
         "quotas": QuotaConfig(vendor_share=0.15),
         "execution": ExecutionConfig(workers=1, max_error_rate=0.2),

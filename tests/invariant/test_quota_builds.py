@@ -14,7 +14,7 @@ from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, Exe
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from builds import contents, kill_when, shards
 
-N = 180
+N = 110
 VENDORS = 14
 
 
@@ -97,7 +97,7 @@ def config_of(out, folder, **changes):
         "out": str(out),
         "sources": ("builtin:banking", f"openapi:{folder}"),
         "trajectories": N,
-        "composition": CompositionConfig(tools=(3, 5), budget=60, per_scenario=24),
+        "composition": CompositionConfig(tools=(3, 5), budget=25, per_scenario=24),
         "contrast": ContrastConfig(no_calls=1),
         "quotas": QuotaConfig(vendor_share=0.15),
         "execution": ExecutionConfig(workers=1, max_error_rate=0.2),

@@ -236,6 +236,9 @@ class ScenarioContrast:
         """Execute a proposal; None where it may not be, or cannot be: an environment's own fault is no lesson."""
         if not proposal.tool:
             return self._judge_answer(at, episode, proposal)
+        later = at.point.taken[at.point.left.stop :]
+        if any(one.tool == proposal.tool and one.arguments == proposal.arguments for one in later):
+            return None  # what a later message asks for, before it is asked: neither right nor surely wrong
         try:
             found = judge_choice(episode, at.point, Choice(*proposal[1:5]), at.known.scalars)
         except WithheldCallError:

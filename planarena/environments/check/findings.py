@@ -11,7 +11,7 @@ class Finding(msgspec.Struct, frozen=True):
     """One fault.
 
     Attributes:
-        rule: The part of the contract: `opens`, `code`, `tools`, `words`, `seeds`, `proposals`, `deterministic`,
+        rule: The part of the contract: `opens`, `code`, `tools`, `words`, `goals`, `seeds`, `proposals`, `deterministic`,
             `undo`, `effects`, `results`, `errors`, `ids`, `shown` or `tasks`.
         where: File and tool.
         what: What is wrong.

@@ -9,8 +9,10 @@ from random import Random
 from planarena.environments.check.behaviour import SALTS, Walker, check_proposals, check_seeds
 from planarena.environments.check.code import check_code
 from planarena.environments.check.findings import Finding, Findings
+from planarena.environments.check.goals import check_goals
 from planarena.environments.check.words import check_words
 from planarena.environments.contract import WORDS
+from planarena.environments.goals import GOALS, load_goals
 from planarena.environments.sandbox.bubblewrap import Limits
 from planarena.environments.sources.folder.source import FolderUnit, open_folder_source
 from planarena.environments.sources.source import SourceOptions
@@ -25,7 +27,7 @@ _FEWEST_TOOLS = 3
 
 
 def check_folder(
-    folder: Path, options: SourceOptions | None = None, limits: Limits | None = None
+    folder: Path, options: SourceOptions | None = None, limits: Limits | None = None, *, acts: bool = True
 ) -> list[Finding]:
     """Hold an environment folder to the contract.
 
@@ -38,6 +40,7 @@ def check_folder(
         folder: The folder.
         options: `trusted` runs it in this process, `unsafe_no_sandbox` without a sandbox.
         limits: What the sandbox may use.
+        acts: Make worlds and act in them; without it code, tools and words alone are looked at.
 
     Returns:
         The findings; none where all is well.
@@ -61,8 +64,9 @@ def check_folder(
     try:
         _check_tools(unit.operations, findings)
         check_words(unit.operations, unit.wording, findings)
+        _check_goals(folder, unit, findings)
         # What follows from a clock or from chance would only hide it.
-        opened = [] if findings.has("code") else check_seeds(unit.open, findings)
+        opened = [] if findings.has("code") or not acts else check_seeds(unit.open, findings)
         if opened:
             _check_elsewhere(folder, options, opened[0].world.digest(), findings)
             for one in opened[:2]:
@@ -71,6 +75,15 @@ def check_folder(
     finally:
         unit.close()
     return findings.all()
+
+
+def _check_goals(folder: Path, unit: FolderUnit, findings: Findings) -> None:
+    try:
+        goals = load_goals.__wrapped__(folder / GOALS)
+    except UserError as error:
+        findings.add("goals", GOALS, error.what, error.fix or "docs/aims.md says what stands where")
+        return
+    check_goals(unit.operations, {name: aim for name, aim in goals.items() if not aim.domains}, findings)
 
 
 def _check_words_alone(folder: Path, findings: Findings) -> None:

@@ -10,7 +10,7 @@ from planarena.environments.check.findings import Findings
 from planarena.environments.wording import ToolWording, parse_pointer, schema_at
 from planarena.environments.world import Operation
 
-__all__ = ["check_words", "faults_in", "placeholders"]
+__all__ = ["check_words", "faults_in", "listed", "placeholders"]
 
 # `{name}`, or `{name|one|many}`: what is named is the same.
 _PLACEHOLDER = re.compile(r"\{([^{}|]*)(?:\|[^{}|]+\|[^{}|]+)?\}")
@@ -106,11 +106,18 @@ def _check_tool(
                 outside = placeholders(_SEGMENT.sub("", text))
                 problems += [f"does not state {{{one}}}" for one in sorted(required - set(outside))]
             if kind == "report":
-                stated = {one.removesuffix("*") for one in placeholders(text)}
+                stated = {one.removesuffix("*") for one in placeholders(text)} | listed(text, words)
                 problems += [
                     f"does not tell {{{one}}}" for one in words.outputs if one in known and one not in stated
                 ]
             _say(findings, name, kind, text, problems, names)
+    for text in words.brief:
+        problems = faults_in(text, parameters, required, known)
+        stated = set(placeholders(text))
+        problems += [
+            f"does not tell {{{one}}}" for one in words.outputs if one in known and one not in stated
+        ]
+        _say(findings, name, "brief", text, problems, names)
     for text in words.aims:
         problems = faults_in(text, parameters, required)
         if not re.match(r'[A-Z"{]', text) or text[-1:] not in {".", "?", "!"}:
@@ -152,14 +159,27 @@ def _check_tool(
                 f"has no words for {argument} = {', '.join(sorted(map(str, missing)))}",
                 f"write them under `values: {{{argument}: ...}}`",
             )
-    for other in sorted(set(words.undoes) - names):
-        findings.add(
-            "words", f"{name}: undoes", f"there is no tool {other}", "name a tool of this environment"
-        )
-    for argument in sorted({*words.ends, *words.dates} - set(parameters)):
-        findings.add(
-            "words", f"{name}: ends", f"there is no argument {argument}", "name an argument of the tool"
-        )
+    for key in ("undoes", "completes", "apart"):
+        for other in sorted(set(getattr(words, key)) - names):
+            findings.add(
+                "words", f"{name}: {key}", f"there is no tool {other}", "name a tool of this environment"
+            )
+    for key in ("ends", "dates", "once"):
+        for argument in sorted(set(getattr(words, key)) - set(parameters)):
+            findings.add(
+                "words", f"{name}: {key}", f"there is no argument {argument}", "name an argument of the tool"
+            )
+
+
+def listed(report: str, words: ToolWording) -> set[str]:
+    """Return the outputs that a report tells as part of a list: its records' `line` names their fields."""
+    found = set()
+    for name in placeholders(_SEGMENT.sub("", report)):
+        record = words.records.get(name.removesuffix("*")) if name.endswith("*") else None
+        if record is not None:
+            fields = placeholders(record.line or record.name)
+            found |= {f"{name[:-1]}/0/{field}" for field in fields}
+    return found
 
 
 def _say(findings: Findings, name: str, kind: str, text: str, problems: list[str], names: set[str]) -> None:

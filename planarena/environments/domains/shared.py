@@ -21,7 +21,7 @@ from planarena.data import load_yaml
 from planarena.environments.contract import Seed
 
 __all__ = [
-    "Shared", "beside", "cast_people", "day_after", "hand_on", "keep", "load_people", "mail_of", "meet",
+    "Shared", "beside", "cast_people", "day_after", "hand_on", "in_season", "keep", "load_people", "mail_of", "meet",
 ]  # fmt: skip
 
 Shared = Mapping[str, Any]
@@ -59,6 +59,12 @@ def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) 
 def day_after(start: str, days: int) -> str:
     """Return the date some days after a date or moment."""
     return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
+
+
+def in_season(entries: Iterable[Mapping[str, Any]], now: str) -> list[Any]:
+    """Return the situations that fit the month of a moment: those without `months`, and those that name it."""
+    month = int(now[5:7])
+    return [entry for entry in entries if month in entry.get("months", (month,))]
 
 
 def keep(shared: Shared | None, name: str, own: str) -> str:

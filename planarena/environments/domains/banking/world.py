@@ -8,7 +8,15 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
+from planarena.environments.domains.shared import (
+    Shared,
+    beside,
+    cast_people,
+    in_season,
+    keep,
+    load_people,
+    meet,
+)
 from planarena.environments.state import Record
 
 __all__ = ["PROPOSALS", "is_iban", "make_world"]
@@ -129,7 +137,7 @@ def make_world(words: Any, rng: Random, shared: Shared | None) -> Seed:
         target = float(rng.randrange(2400, 6000, 100))
         goals[goal] = {"goal": goal, "target": target, "saved": round(target * rng.uniform(0.45, 0.8), 2)}
     focus = rng.sample(list(words["bills"]), 3)
-    situation = rng.choice(words["situations"])
+    situation = rng.choice(in_season(words["situations"], now))
     details = {**names, "goal": next(iter(goals)), "category": focus[0], "person": new[0]}
     return Seed(
         tables={
@@ -191,7 +199,9 @@ def _replacements(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 def _transfers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     references = rng.sample(env.seeds()["references"], 2)
     amounts = [float(amount) for amount in rng.sample(range(20, 240, 5), 2)]
-    yield {"payee": env.story["known"][0], "amount": amounts[0], "reference": references[0]}
+    # Not the company whose amounts are to be paid, where there is one: it sends no presents.
+    friend = env.story["known"][1 if "owed" in env.story else 0]
+    yield {"payee": friend, "amount": amounts[0], "reference": references[0]}
     yield {"payee": BOUND, "amount": amounts[1]}
     if "owed" in env.story:
         yield {"payee": env.story["owed"], "amount": BOUND, "reference": env.story["purpose"]}

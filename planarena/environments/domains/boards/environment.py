@@ -44,6 +44,7 @@ record = Fields(
     name=Person,
     open_cards=Count,
     count=Count,
+    open_item_count=Count,
 )
 
 
@@ -73,7 +74,7 @@ class Boards(Environment):
         ]
         if not found:
             raise ToolError("column_empty", f"No card of {board} is in {column}.")
-        return {"count": len(found), "cards": _by_due(found)[:12]}
+        return {"count": len(found), "cards": _by_due(found)}
 
     @tool("read", gives=record("count cards", cards=[record("card_id title board column due")]))
     def list_due_cards(self, until: Workday, board: BoardName | None = None) -> Result:
@@ -92,13 +93,12 @@ class Boards(Environment):
         ]
         if not found:
             raise ToolError("nothing_due", f"No card is due until {until}.")
-        return {"count": len(found), "cards": _by_due(found)[:12]}
+        return {"count": len(found), "cards": _by_due(found)}
 
     @tool(
         "read",
         gives=record(
             "card_id title board column creator assignee due open_item_count open_items comments",
-            open_item_count=Count,
             open_items=[record("item_id text")],
             comments=[CommentText],
         ),
@@ -112,9 +112,9 @@ class Boards(Environment):
         card = self.require("cards", card_id, "card")
         left = [item for item in self._items(card_id) if not item["done"]]
         comments = sorted(row["text"] for row in self.rows("comments", card_id=card_id))
-        return {**card, "open_item_count": len(left), "open_items": left, "comments": comments}
+        return {**self._by(card), "open_item_count": len(left), "open_items": left, "comments": comments}
 
-    @tool("create", gives=record("card_id title board due"))
+    @tool("create", gives=record("card_id title board column creator assignee due open_item_count"))
     def create_board_card(self, board: BoardName, title: CardTitle, due: Workday) -> Result:
         """Put a new card into the backlog of a board; nobody has it yet, and its checklist is empty.
 
@@ -137,7 +137,7 @@ class Boards(Environment):
             "assignee": "nobody",
             "due": due,
         }
-        return self.state.put("cards", card_id, card)
+        return {**self._by(self.state.put("cards", card_id, card)), "open_item_count": 0}
 
     @tool("update", gives=record("title board column"))
     def move_board_card(self, card_id: CardId, column: Column) -> Result:
@@ -270,6 +270,10 @@ class Boards(Environment):
         comment = {"card_id": card_id, "text": text, "author": self.facts["user_name"]}
         self.state.put("comments", comment_id, comment)
         return card
+
+    def _by(self, card: Record) -> Record:
+        """Return a card as its reader sees it, who may have created it."""
+        return {**card, "creator": "you"} if card["creator"] == self.facts["user_name"] else card
 
     def _board(self, name: str) -> Record:
         board = self.state.get("boards", name)

@@ -12,6 +12,7 @@ from planarena.environments.domains.shared import (
     Shared,
     beside,
     cast_people,
+    in_season,
     keep,
     load_people,
     mail_of,
@@ -53,7 +54,7 @@ def make_boards(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
         members = [user, *core, *rng.sample(others, 2)]
         tables["boards"][theme] = {"name": theme, "members": members}
         _fill_board(tables, theme, members, texts["themes"][theme], (now.date(), days), rng)
-    situation = rng.choice(texts["situations"])
+    situation = rng.choice(in_season(texts["situations"], now.isoformat()))
     told = {"user": user, "board": themes[0], "person": core[0]}
     return Seed(
         tables,
@@ -106,9 +107,17 @@ def _columns(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 
 def _due(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    first, second = rng.sample(env.story["days"][2:7], 2)
-    yield {"until": first}
-    yield {"until": second, "board": rng.choice(env.story["boards"])}
+    board = rng.choice(env.story["boards"])
+    cards = [card for card in env.state.scan("cards") if card["column"] != "done"]
+    own = [card for card in cards if card["board"] == board]
+    yield {"until": _readable(cards, env.story["days"][:7], rng)}
+    yield {"until": _readable(own, env.story["days"][:7], rng), "board": board}
+
+
+def _readable(cards: list[Record], days: list[str], rng: Random) -> str:
+    """Return a day until which so few cards are due that all can be read out: five, or as few as there can be."""
+    few = [day for day in days if 0 < sum(card["due"] <= day for card in cards) <= 5]
+    return str(rng.choice(few or days[:1]))
 
 
 def _new_cards(env: Any, rng: Random) -> Iterator[dict[str, Any]]:

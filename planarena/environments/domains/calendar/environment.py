@@ -46,10 +46,14 @@ record = Fields(
     colleague_id=ColleagueId, name=Person, email=EmailAddress, team=Team, manager=Person,
     event_id=EventId, title=Title, start=Datetime, until=Time, busy=Minutes, organiser=Person, date=Date,
     place=Place, invited=Count, invitee=Person, reply=Reply, offer_id=RoomOfferId, room=Place,
-    floor=Count, seats=Seats, remind_at=Datetime, task_id=TaskId, task=Title, project=Project,
+    floor=Count, seats=Seats, at=Time, remind_at=Datetime, task_id=TaskId, task=Title, project=Project,
     due=Workday, effort=Duration,
 )  # fmt: skip
-NEW_EVENT = record("event_id title start until")
+# Where people are who set time aside for a task.
+DESK = "the desk"
+
+MOVED_EVENT = record("event_id title start until")
+NEW_EVENT = record("event_id title organiser start until place")
 
 
 class Calendar(Environment):
@@ -67,6 +71,10 @@ class Calendar(Environment):
     def _refuse_past(self, start: str) -> None:
         if start <= self.now:
             raise ToolError("in_the_past", f"{start} has passed.")
+
+    def _refuse_block(self, event: Record) -> None:
+        if event["place"] == DESK:
+            raise ToolError("no_meeting", f"{event['title']} is time set aside for a task, not a meeting.")
 
     def _refuse_conflict(self, start: str, end: str, but: str = "") -> None:
         """Fail where the user has another event, `but` left aside, between two moments."""
@@ -86,7 +94,12 @@ class Calendar(Environment):
         self._refuse_conflict(start, later(start, minutes))
         event = make_event(title, self.facts["user_name"], start, minutes, place)
         self.state.put("events", event["event_id"], event)
-        return _placed(event)
+        return self._seen(event)
+
+    def _seen(self, event: Record) -> Record:
+        """Return an event as its reader sees it, who may have called it."""
+        own = event["organiser"] == self.facts["user_name"]
+        return {**_placed(event), "organiser": "you" if own else event["organiser"]}
 
     @tool("read", gives=record("colleague_id name email team manager"))
     def find_colleague(self, name: Person) -> Result:
@@ -100,7 +113,7 @@ class Calendar(Environment):
             raise ToolError("not_found", f"There is no colleague named {name}.")
         return found[0]
 
-    @tool("read", gives=record("events busy", events=[NEW_EVENT]))
+    @tool("read", gives=record("events busy", events=[record("event_id title start at until")]))
     def list_events(self, date: Workday) -> Result:
         """List the events of a day, the earliest first, with the minutes that they take together.
 
@@ -111,15 +124,18 @@ class Calendar(Environment):
         rows.sort(key=lambda event: (event["start"], event["event_id"]))
         return {"events": [_placed(event) for event in rows], "busy": sum(_minutes(event) for event in rows)}
 
-    @tool("read", gives=record("title organiser date start until place invited"))
+    @tool("read", gives=record("title organiser date start until place invited remind_at?"))
     def get_event(self, event_id: EventId) -> Result:
-        """Show an event: who called it, when and where it is, and how many people are invited.
+        """Show an event: who called it, when and where it is, how many are invited, and its reminder if it has one.
 
         Args:
             event_id: The event.
         """
         event = self.require("events", event_id, "event")
-        return {**_placed(event), "date": event["start"][:10], "invited": len(event["invited"])}
+        shown = {**self._seen(event), "date": event["start"][:10], "invited": len(event["invited"])}
+        if event["reminder"]:
+            shown["remind_at"] = later(event["start"], -event["reminder"])
+        return shown
 
     @tool("read", gives=record("slots", slots=[record("start until", start=FreeTime)]))
     def find_common_slot(self, colleague_id: ColleagueId, date: Date, duration: Duration) -> Result:
@@ -153,7 +169,7 @@ class Calendar(Environment):
         self._refuse_past(start)
         return self._add_event(title, start, duration, place or "to be announced")
 
-    @tool("update", gives=NEW_EVENT)
+    @tool("update", gives=MOVED_EVENT)
     def reschedule_event(self, event_id: EventId, start: FreeTime) -> Result:
         """Move an event to another start, once a day at most; its length stays, a free room moves along.
 
@@ -188,6 +204,7 @@ class Calendar(Environment):
         """
         event = self.require("events", event_id, "event")
         colleague = self.require("colleagues", colleague_id, "colleague")
+        self._refuse_block(event)
         self._refuse_past(event["start"])
         if colleague_id in event["invited"] or event["organiser"] == colleague["name"]:
             raise ToolError("already_invited", f"{colleague['name']} takes part already.")
@@ -202,7 +219,7 @@ class Calendar(Environment):
     def find_free_rooms(
         self, start: Datetime, duration: Duration, seats: Seats, equipment: Equipment | None = None
     ) -> Result:
-        """Find meeting rooms that are free for some time, the smallest first.
+        """Find up to five meeting rooms that are free for some time, the smallest first.
 
         Args:
             start: When the room is needed.
@@ -220,7 +237,7 @@ class Calendar(Environment):
             and self._room_is_free(room["room_id"], start, end)
         ]
         rooms.sort(key=lambda room: (room["seats"], room["room_id"]))
-        offers = [{**room, "offer_id": join_offer(room["room_id"], start, duration)} for room in rooms]
+        offers = [{**room, "offer_id": join_offer(room["room_id"], start, duration)} for room in rooms[:5]]
         return {"rooms": offers}
 
     @tool("update", gives=record("title room floor start until"))
@@ -237,6 +254,7 @@ class Calendar(Environment):
             raise ToolError("not_found", f"There is no room offer with id {offer_id}.") from None
         event = self.require("events", event_id, "event")
         room = self.require("rooms", room_id, "room")
+        self._refuse_block(event)
         self._refuse_past(event["start"])
         if event["start"] < free_from or event["end"] > free_until:
             raise ToolError("other_time", f"{room['room']} was asked for from {free_from} to {free_until}.")
@@ -306,7 +324,7 @@ class Calendar(Environment):
         if not starts:
             raise ToolError("no_gap", f"No gap of {task['effort']} minutes is left on {date}.")
         self.state.patch("tasks", task_id, scheduled=date)
-        return self._add_event(task["task"], starts[0], task["effort"], "the desk")
+        return self._add_event(task["task"], starts[0], task["effort"], DESK)
 
 
 def _minutes(event: Record) -> int:
@@ -317,4 +335,4 @@ def _minutes(event: Record) -> int:
 
 def _placed(event: Record) -> Record:
     """Return an event with the time of its end."""
-    return {**event, "until": event["end"][11:]}
+    return {**event, "at": event["start"][11:], "until": event["end"][11:]}

@@ -13,6 +13,7 @@ from planarena.environments.domains.shared import (
     Shared,
     beside,
     cast_people,
+    in_season,
     keep,
     load_people,
     mail_of,
@@ -111,7 +112,7 @@ def make_world(words: Any, rng: Random, shared: Shared | None = None) -> Seed:
         events |= _joint_events(words, colleagues, days, shared, rng)
     projects = rng.sample(sorted(words["projects"]), 2)
     rooms, bookings = _rooms(words, days[:5], rng)
-    situation = rng.choice(words["situations"])
+    situation = rng.choice(in_season(words["situations"], now))
     met = names[1:4]
     return Seed(
         tables={
@@ -250,8 +251,9 @@ def _rooms(words: Any, days: list[str], rng: Random) -> tuple[Table, Table]:
 def _tasks(words: Any, projects: list[str], days: list[str], rng: Random) -> Table:
     """Make the tasks of two projects, each due on one of the days."""
     tasks: Table = {}
-    for project in projects:
-        for task in words["projects"][project]:
+    # Few enough to be read out.
+    for project, most in zip(projects, (3, 2), strict=True):
+        for task in rng.sample(words["projects"][project], most):
             task_id = Environment.new_id("task", project, task)
             tasks[task_id] = {
                 "task_id": task_id,
@@ -334,8 +336,5 @@ PROPOSALS: dict[str, Proposer] = {
         {"lead_time": rng.choice((45, 60, 90, 120))},
     ],
     "list_tasks": lambda env, _rng: [{}, *({"project": project} for project in env.story["projects"])],
-    # By the time of a journey most tasks are overdue.
-    "schedule_task": lambda env, _rng: [
-        {"date": day} for day in (*env.story["days"][:2], *(() if "journey" in env.story else (BOUND,)))
-    ],
+    "schedule_task": lambda env, _rng: [{"date": day} for day in env.story["days"][:2]],
 }

@@ -115,12 +115,13 @@ class Clinic(Environment):
     @tool(
         "read",
         gives=record(
-            "count appointments",
+            "count appointments referrals",
             appointments=[record("appointment_id doctor_id doctor start", start=Datetime)],
+            referrals=[record("specialty doctor valid_until", specialty=ReferralSpecialty)],
         ),
     )
     def list_patient_appointments(self, patient: Patient) -> Result:
-        """List the coming appointments of a patient, the next one first.
+        """List the coming appointments of a patient, the next one first, and the referrals that are valid.
 
         Args:
             patient: Full name of the patient.
@@ -129,7 +130,9 @@ class Clinic(Environment):
         found = self.rows("appointments", patient=patient)
         found.sort(key=lambda row: (row["start"], row["appointment_id"]))
         lines = [{**row, "doctor": self._name_of(row["doctor_id"])} for row in found[:10]]
-        return {"count": len(found), "appointments": lines}
+        referrals = self.rows("referrals", patient=patient)
+        referrals.sort(key=lambda row: (row["valid_until"], row["specialty"]))
+        return {"count": len(found), "appointments": lines, "referrals": referrals}
 
     @tool(
         "read",
@@ -239,15 +242,20 @@ class Clinic(Environment):
             raise ToolError("already_referred", f"{patient} already has a referral of this kind.")
         specialists = self.rows("doctors", specialty=specialty)
         doctor = min(specialists, key=lambda row: (-row["rating"], row["doctor_id"]))
-        referral = {"complaint": complaint, "valid_until": day_after(self.now, 90)}
-        self.state.put("referrals", key, referral)
-        return {**doctor, **referral, "patient": patient, "doctor": doctor["name"]}
+        referral = {
+            "patient": patient,
+            "specialty": specialty,
+            "complaint": complaint,
+            "doctor": doctor["name"],
+            "valid_until": day_after(self.now, 90),
+        }
+        return {**doctor, **self.state.put("referrals", key, referral)}
 
     @tool(
         "read",
         gives=record(
             "doctor_id doctor count prescriptions",
-            prescriptions=[record("prescription_id medicine runs_out refills_left")],
+            prescriptions=[record("prescription_id medicine runs_out refills_left pharmacy?")],
         ),
     )
     def list_prescriptions(self, patient: Patient) -> Result:
@@ -262,8 +270,12 @@ class Clinic(Environment):
             raise ToolError("nothing_found", f"{patient} has no prescription.")
         found.sort(key=lambda row: (row["runs_out"], row["prescription_id"]))
         doctor_id = found[0]["doctor_id"]
-        doctor = self._name_of(doctor_id)
-        return {"doctor_id": doctor_id, "doctor": doctor, "count": len(found), "prescriptions": found}
+        return {
+            "doctor_id": doctor_id,
+            "doctor": self._name_of(doctor_id),
+            "count": len(found),
+            "prescriptions": [{**row, **self._waiting(row)} for row in found],
+        }
 
     @tool("create", gives=record("renewal_id medicine patient lasts_until refills_left"))
     def renew_prescription(self, prescription_id: PrescriptionId) -> Result:
@@ -331,6 +343,12 @@ class Clinic(Environment):
         if slot["taken"]:
             raise ToolError("slot_taken", f"{slot['start']} is no longer free.")
         return slot
+
+    def _waiting(self, prescription: Record) -> Record:
+        """Return where the renewal of a prescription was sent today, if it was."""
+        renewal_id = self.new_id("rnw", prescription["prescription_id"], self.today)
+        sent_to = (self.state.get("renewals", renewal_id) or {}).get("pharmacy_id")
+        return {"pharmacy": self.require("pharmacies", sent_to, "pharmacy")["name"]} if sent_to else {}
 
     def _require_patient(self, patient: str) -> None:
         if self.state.get("patients", patient) is None:

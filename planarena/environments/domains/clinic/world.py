@@ -13,6 +13,7 @@ from planarena.environments.domains.shared import (
     beside,
     cast_people,
     day_after,
+    in_season,
     keep,
     load_people,
     mail_of,
@@ -46,7 +47,7 @@ def make_practice(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     doctors, slots = _doctors(rng, staff, now)
     appointments = _appointments(rng, texts, patients, doctors, slots)
     districts = rng.sample(texts["districts"], 3)
-    situation = rng.choice(texts["situations"])
+    situation = rng.choice(in_season(texts["situations"], now))
     details = {"user": user, "first": patients[0], "second": patients[1], "district": districts[0]}
     wanted = list(dict.fromkeys([*situation["specialties"], *SPECIALTIES]))
     tables: dict[str, Table] = {

@@ -42,7 +42,7 @@ Group = Annotated[
 
 record = Fields(
     message_id=MessageId, subject=Subject, sender=Person, date=Datetime, folder=AnyFolder,
-    attachment_count=Count, attachment_id=AttachmentId, file_name=FileName, size_mb=Megabytes,
+    attachment_count=Count, attachment_id=AttachmentId, file_name=FileName, attached=FileName, size_mb=Megabytes,
     count=Count, thread_id=ThreadId, sender_address=EmailAddress, recipient_address=EmailAddress,
     body=Text, labels=[Label], message_count=Count, participants=[Person], name=Person,
     address=EmailAddress, phone=Phone, group=Group, draft_id=DraftId, to=EmailAddress,
@@ -187,7 +187,7 @@ class EmailBox(Environment):
         draft_id = self.new_id("drf", message_id)
         return self._add_draft(draft_id, message["sender_address"], subject, body, message["thread_id"])
 
-    @tool("update", gives=DRAFT)
+    @tool("update", gives=record("draft_id to subject attached attachments attachment_mb"))
     def attach_file_to_draft(self, draft_id: DraftId, attachment_id: AttachmentId) -> Result:
         """Attach a file of a received email to a draft; all files of a draft together may have 20 MB.
 
@@ -206,9 +206,13 @@ class EmailBox(Environment):
         attachments = [*draft["attachments"], files[attachment_id]]
         if sum(item["size_mb"] for item in attachments) > MAX_DRAFT_MB:
             raise ToolError("too_large", "The attachments of a draft may not exceed 20 MB.")
-        return _draft(self.state.patch("drafts", draft_id, attachments=attachments))
+        draft = self.state.patch("drafts", draft_id, attachments=attachments)
+        return {**_draft(draft), "attached": files[attachment_id]["file_name"]}
 
-    @tool("update", gives=record("message_id thread_id to subject date attachment_count status"))
+    @tool(
+        "update",
+        gives=record("message_id thread_id message_count sender to subject date attachment_count status"),
+    )
     def send_email_draft(self, draft_id: DraftId, send_at: Datetime | None = None) -> Result:
         """Send a draft, at once or at a later time; the draft then is gone.
 
@@ -236,7 +240,13 @@ class EmailBox(Environment):
         }
         self.state.delete("drafts", draft_id)
         self.state.put("messages", message_id, message)
-        return {**message, "to": draft["to"], "attachment_count": len(draft["attachments"]), "status": status}
+        return {
+            **message,
+            "message_count": len(self.rows("messages", thread_id=draft["thread_id"])),
+            "to": draft["to"],
+            "attachment_count": len(draft["attachments"]),
+            "status": status,
+        }
 
     @tool("create", gives=record("label"))
     def create_email_label(self, label: Label) -> Result:

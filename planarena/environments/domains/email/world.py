@@ -166,6 +166,12 @@ def _situation(env: Any) -> dict[str, Any]:
     return next(item for item in situations if item["title"] == env.story["topic"])
 
 
+def _texts(env: Any, kind: str, rng: Random) -> list[Any]:
+    """Return two texts to write: one of the situation or of everyday life, and another of everyday life."""
+    everyday = rng.sample(env.seeds()["everyday"][kind], 2)
+    return [rng.choice(_situation(env)[kind]) if rng.random() < 0.4 else everyday[0], everyday[1]]
+
+
 def _search(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     person, other = rng.sample(env.story["people"][:3], 2)
     yield {"sender": person}
@@ -188,7 +194,7 @@ def _search(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 def _draft(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     for to, mail in zip(
         (BOUND, BOUND if "beside" in env.story else rng.choice((BOUND, env.story["outside"]))),
-        rng.sample(_situation(env)["mails"], 2),
+        _texts(env, "mails", rng),
         strict=True,
     ):
         body = fill_slots(mail["body"], env.seeds()["slots"], rng)
@@ -215,14 +221,11 @@ PROPOSALS: dict[str, Proposer] = {
     "save_sender_as_contact": lambda _env, rng: [{"group": rng.choice(("work", "personal", "supplier"))}],
     "draft_new_email": _draft,
     "draft_email_reply": lambda env, rng: [
-        {"body": fill_slots(body, env.seeds()["slots"], rng)}
-        for body in rng.sample(_situation(env)["replies"], 2)
+        {"body": fill_slots(body, env.seeds()["slots"], rng)} for body in _texts(env, "replies", rng)
     ],
     "attach_file_to_draft": lambda _env, _rng: [{}],
     "send_email_draft": _send,
-    "create_email_label": lambda env, rng: [
-        {"label": label} for label in rng.sample(_situation(env)["labels"], 2)
-    ],
+    "create_email_label": lambda env, rng: [{"label": label} for label in _texts(env, "labels", rng)],
     "label_email": lambda env, rng: [{"label": BOUND}, {"label": rng.choice(env.story["used_labels"])}],
     "create_email_filter": lambda env, rng: [
         {"sender_address": BOUND, "label": BOUND},

@@ -52,7 +52,7 @@ record = Fields(
     maker=Maker, action=BatteryAction, date=Date, read_on=Date, issued=Date, due=Date, month=Date,
     start=Time, until=Time, count=Count,
     # Of one result each.
-    yearly_kwh=YearlyUsage, consumed=KilowattHours, solar_kwh=KilowattHours, cost=Money,
+    yearly_kwh=YearlyUsage, consumed=KilowattHours, solar_kwh=KilowattHours, cost=Money, instalment=Money,
     yearly_total=Money, open_total=Money, earnings=Credit, starts_on=Date, first_due=Date,
     answer_by=Workday, sunniest_at=Time, cheapest_at=Time, dearest_at=DearTime,
 )  # fmt: skip
@@ -72,9 +72,9 @@ class Energy(Environment):
         """Make the owner of three sites."""
         return make_customer(cls.seeds(), rng, shared)
 
-    @tool("read", gives=record("meter_id number site kind tariff supplier last_reading read_on"))
+    @tool("read", gives=record("meter_id number site kind tariff supplier last_reading read_on instalment"))
     def find_energy_meter(self, site: Site, kind: EnergyKind) -> Result:
-        """Look up the meter of a site by kind of energy, with its tariff and last reading.
+        """Look up the meter of a site by kind of energy, with its tariff, instalment and last reading.
 
         Args:
             site: Name of the site.

@@ -8,7 +8,15 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import Shared, cast_people, day_after, keep, load_people, meet
+from planarena.environments.domains.shared import (
+    Shared,
+    cast_people,
+    day_after,
+    in_season,
+    keep,
+    load_people,
+    meet,
+)
 from planarena.environments.state import Record
 
 __all__ = ["PROPOSALS", "first_of_next_month", "later", "make_customer"]
@@ -51,7 +59,7 @@ def make_customer(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     }
     kinds = {row["site"]: row["kind"] for row in meters.values() if row["kind"] != "electricity"}
     details = {"user": user, "first": sites[0], "second": sites[1], "kind": kinds[sites[0]]}
-    situation = rng.choice(texts["situations"])
+    situation = rng.choice(in_season(texts["situations"], now))
     tables: dict[str, Table] = {
         "meters": meters,
         "months": months,

@@ -190,7 +190,7 @@ class Files(Environment):
         previous = self._folder_name(document["folder_id"])
         return {**document, "previous_folder": previous, "folder": folder["folder"]}
 
-    @tool("create", gives=record("document_id title folder size_mb"))
+    @tool("create", gives=record("document_id title owner folder size_mb version_count"))
     def copy_document(self, document_id: DocumentId, title: DocumentTitle) -> Result:
         """Copy the current version of a document into the same folder; tags are kept, shares are not.
 
@@ -218,7 +218,7 @@ class Files(Environment):
         self.state.put("versions", version_id, version)
         copy = {**document, "document_id": copy_id, "title": title, "owner": user, "modified": self.now}
         self.state.put("documents", copy_id, copy)
-        return {**copy, "folder": self._folder_name(document["folder_id"])}
+        return {**copy, "folder": self._folder_name(document["folder_id"]), "version_count": 1}
 
     @tool("create", gives=SHARE)
     def share_document(self, document_id: DocumentId, address: EmailAddress, role: Role) -> Result:

@@ -159,10 +159,11 @@ def _situation(env: Any) -> dict[str, Any]:
 
 
 def _two_new(env: Any, kind: str, rng: Random) -> list[str]:
-    """Return two names for what does not exist yet, one of the situation and one of everyday life."""
+    """Return two names for what does not exist yet, the first at times of the situation, else of everyday life."""
     everyday = env.seeds()["everyday"]
     person, day = rng.choice(env.story["team"]), rng.choice(everyday["days"])
-    return [rng.choice(_situation(env)[kind]), rng.choice(everyday[kind]).format(person=person, day=day)]
+    texts = [text.format(person=person, day=day) for text in rng.sample(everyday[kind], 2)]
+    return [rng.choice(_situation(env)[kind]) if rng.random() < 0.4 else texts[0], texts[1]]
 
 
 def _find(env: Any, rng: Random) -> Iterator[dict[str, Any]]:

@@ -69,11 +69,15 @@ class Inventory(Environment):
     @tool(
         "read",
         gives=record(
-            "item_id item total reorder_point levels least", total=InStock, levels=[LEVEL], least=LEVEL
+            "item_id item total reorder_point levels least incoming",
+            total=InStock,
+            levels=[LEVEL],
+            least=LEVEL,
+            incoming=[record("number quantity expected")],
         ),
     )
     def check_stock(self, item: ItemName) -> Result:
-        """Show how much of an item each warehouse has, the fullest first.
+        """Show how much of an item each warehouse has, the fullest first, and what suppliers have to deliver.
 
         Args:
             item: Name of the item.
@@ -81,7 +85,9 @@ class Inventory(Environment):
         for row in self.rows("items", item=item):
             levels = self._levels(row["item_id"])
             total = sum(level["on_hand"] for level in levels)
-            return {**row, "total": total, "levels": levels, "least": levels[-1]}
+            incoming = self.rows("purchases", item_id=row["item_id"], status="ordered")
+            incoming.sort(key=lambda order: (order["expected"], order["order_id"]))
+            return {**row, "total": total, "levels": levels, "least": levels[-1], "incoming": incoming}
         raise ToolError("item_not_found", f"There is no item named {item}.")
 
     @tool("read", gives=record("warehouse count items", items=[record("item_id item on_hand missing")]))

@@ -82,13 +82,16 @@ class Music(Environment):
         ]
         if not found:
             raise ToolError("nothing_found", f"The library has no such {genre} song.")
-        return {"count": len(found), "songs": _timed(found[:10])}
+        listed = found[:10]
+        return {"count": len(listed), "songs": _timed(listed)}
 
     @tool(
         "read",
         gives=record(
-            "name genre top_song newest_album similar_artist next_concert",
+            "name genre followers followed top_song newest_album similar_artist next_concert",
             name=Artist,
+            followers=Count,
+            followed=bool,
             top_song=NAMED,
             newest_album=record("album_id title year", title=AlbumTitle),
             similar_artist=Artist,
@@ -96,7 +99,7 @@ class Music(Environment):
         ),
     )
     def find_artist(self, name: Artist) -> Result:
-        """Look up an artist: the most played song, the newest album, a similar artist and the next concert.
+        """Look up an artist: followers, the most played song, the newest album, a similar artist, the next concert.
 
         Args:
             name: Name of the artist or band.
@@ -104,7 +107,9 @@ class Music(Environment):
         artist = self._artist(name)
         top, *_ = _timed(_most_played(self.rows("songs", artist=name)))
         newest = max(self.rows("albums", artist=name), key=lambda album: (album["year"], album["album_id"]))
-        return {**artist, "top_song": top, "newest_album": newest, "next_concert": artist}
+        followed = self.state.get("follows", name) is not None
+        own = {"followed": followed, "followers": artist["followers"] + followed}
+        return {**artist, **own, "top_song": top, "newest_album": newest, "next_concert": artist}
 
     @tool("update", gives=record("name followers", name=Artist, followers=Count))
     def follow_artist(self, name: Artist) -> Result:
@@ -134,16 +139,25 @@ class Music(Environment):
         longest = max(songs, key=lambda song: (song["seconds"], song["song_id"]))
         return {**album, "total": _minutes(songs), "songs": songs, "longest": longest}
 
-    @tool("read", gives=record("playlist_id name song_count total songs", songs=[LINE]))
+    @tool(
+        "read",
+        gives=record(
+            "playlist_id name song_count total songs shared_with",
+            songs=[LINE],
+            shared_with=[record("friend")],
+        ),
+    )
     def find_playlist(self, name: PlaylistName) -> Result:
-        """Look up a playlist by name, with its songs in their order.
+        """Look up a playlist by name, with its songs in their order and whoever was given a copy.
 
         Args:
             name: Name of the playlist.
         """
         for playlist in self.rows("playlists", name=name):
             songs = self._songs(playlist)
-            return {**playlist, "song_count": len(songs), "total": _minutes(songs), "songs": songs[:15]}
+            size = {"song_count": len(songs), "total": _minutes(songs)}
+            shares = self.rows("shares", playlist_id=playlist["playlist_id"])
+            return {**playlist, **size, "songs": songs[:15], "shared_with": shares}
         raise ToolError("no_such_playlist", f"There is no playlist named {name}.")
 
     @tool("create", gives=record("playlist_id name song"))

@@ -74,9 +74,7 @@ def make_library(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
 def _catalogue(texts: Any, genres: list[str], today: date, rng: Random) -> tuple[Table, Table, Table]:
     """Make nine artists with one or two albums of three or four songs each."""
     artists, albums, songs = Table(), Table(), Table()
-    openings, endings = texts["openings"], texts["endings"]
-    pairs = rng.sample(range(len(openings) * len(endings)), 60)
-    titles = iter([f"{openings[pair // len(endings)]} {endings[pair % len(endings)]}" for pair in pairs])
+    titles = iter(rng.sample(texts["songs"], 60))
     plays = iter(rng.sample(range(20, 900), 60))
     followers = iter(rng.sample(texts["followers"], 9))
     chosen = [(genre, name) for genre in genres for name in rng.sample(texts["genres"][genre], 2)]

@@ -92,20 +92,22 @@ class Notepad(Environment):
     @tool(
         "read",
         gives=record(
-            "title notebook author text tags created edited open_task_count open_tasks",
+            "title notebook author text tags created edited open_task_count open_tasks shared_with",
             open_task_count=Count,
             open_tasks=[record("task_id text", text=TaskText)],
+            shared_with=[record("address")],
         ),
     )
     def open_note(self, note_id: NoteId) -> Result:
-        """Open a note: its text, who wrote it, its tags and the tasks in it that are not done.
+        """Open a note: its text, who wrote it, its tags, the tasks in it that are not done, who has a copy.
 
         Args:
             note_id: The note.
         """
         note = self.require("notes", note_id, "note")
         tasks = _by_due(self.rows("tasks", note_id=note_id, done=False))
-        return {**note, "open_task_count": len(tasks), "open_tasks": tasks}
+        shares = self.rows("shares", note_id=note_id)
+        return {**note, "open_task_count": len(tasks), "open_tasks": tasks, "shared_with": shares}
 
     @tool("create", gives=record("notebook"))
     def create_notebook(self, name: Notebook) -> Result:

@@ -112,7 +112,9 @@ def _new_notes(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 def _new_tasks(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample(_situation(env)["tasks"], 2)
     yield {"text": first, "due": rng.choice(env.story["days"][2:])}
-    yield {"text": second, "due": BOUND}
+    # A day of another calendar or board may be meant; within the notes people name it.
+    joint = any(beside(env.story, other) for other in ("calendar", "boards"))
+    yield {"text": second, "due": BOUND if joint else rng.choice(env.story["days"][2:])}
 
 
 def _shares(env: Any, rng: Random) -> Iterator[dict[str, Any]]:

@@ -175,7 +175,8 @@ def _search(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     # A limit between the second and the dearest price leaves a choice.
     low, high = env.story["prices"][second][1], env.story["prices"][second][3]
     yield {"category": second, "max_price": float(rng.randint(int(low) + 1, max(int(low) + 1, int(high))))}
-    if rng.random() < 0.4 or beside(env.story, "banking"):
+    # Beside a bank the limit would be a balance: nobody spends all that an account holds on a lamp.
+    if rng.random() < 0.4 and not beside(env.story, "banking"):
         yield {"category": third, "max_price": BOUND}
 
 

@@ -204,9 +204,14 @@ def make_world(words: Any, rng: Random, shared: Shared | None = None) -> Seed:
     )
 
 
-def _timed(env: Any) -> bool:
-    """Whether another domain of the scenario yields times of day."""
-    return beside(env.story, "calendar") or beside(env.story, "energy")
+def _extremes(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    if beside(env.story, "music"):  # where somebody would want to sit and listen
+        yield {"measure": "temperature", "extreme": "highest"}
+        yield {"measure": "daylight", "extreme": "highest"}
+        return
+    yield {"measure": "temperature", "extreme": "lowest"}
+    yield {"measure": "daylight", "extreme": "lowest"}
+    yield {"measure": "humidity", "extreme": rng.choice(["lowest", "highest"])}
 
 
 def _brightness(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
@@ -219,7 +224,7 @@ def _temperatures(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample([20.0, 20.5, 21.0, 21.5, 22.0, 22.5], 2)
     until = f"{rng.randint(20, 23)}:{rng.choice(['00', '30'])}"
     yield {"temperature": first, **({"until": until} if rng.random() < 0.5 else {})}
-    if _timed(env):  # events say until when, and so do prices
+    if beside(env.story, "calendar"):  # heat until a meeting ends
         yield {"temperature": second, "until": BOUND}
         yield {"temperature": first + 0.5, "until": BOUND}
     else:
@@ -243,7 +248,7 @@ def _schedules(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample(["daily", "weekdays", "weekends"], 2)
     yield {"time": f"{rng.randint(17, 22)}:{rng.choice(['00', '15', '30', '45'])}", "days": first}
     time = f"{rng.randint(6, 9):02d}:{rng.choice(['05', '20', '40'])}"
-    joint = _timed(env)
+    joint = beside(env.story, "energy")  # start when power is cheap, or the sun shines
     yield {"time": BOUND if joint else time, "days": second}
     if joint:
         yield {"time": BOUND, "days": "daily" if first == "weekdays" else "weekdays"}
@@ -251,11 +256,7 @@ def _schedules(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 PROPOSALS: dict[str, Proposer] = {
     "get_room": lambda env, _rng: [{"room": room} for room in (*env.story["rooms"], BOUND)],
-    "compare_rooms": lambda _env, rng: [
-        {"measure": "temperature", "extreme": "lowest"},
-        {"measure": "daylight", "extreme": "lowest"},
-        {"measure": "humidity", "extreme": rng.choice(["lowest", "highest"])},
-    ],
+    "compare_rooms": _extremes,
     "switch_light": lambda _env, _rng: [{"power": "on"}, {"power": "off"}],
     "set_light": _brightness,
     "set_target_temperature": _temperatures,

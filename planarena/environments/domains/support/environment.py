@@ -51,7 +51,7 @@ record = Fields(
     refunded_percent=Percent, count=Count, customer_id=CustomerId, name=Person, address=EmailAddress,
     queue=Queue, text=IssueText, agent=Person, reply_count=Count, articles=[ArticleTitle],
     article_id=ArticleId, title=ArticleTitle, helpful_votes=Count, agent_id=AgentId, open_tickets=Count,
-    due=Date, refund=Money,
+    due=Date, refund=Money, topic=Topic,
 )  # fmt: skip
 TICKET_LINE = record("ticket_id subject customer priority status opened")
 
@@ -129,6 +129,7 @@ class Support(Environment):
             "ticket_id": ticket_id,
             "subject": subject,
             "text": text,
+            "topic": next((row["topic"] for row in self.rows("tickets", subject=subject)), ""),
             "customer_id": customer_id,
             "queue": queue,
             "priority": "normal",
@@ -145,12 +146,12 @@ class Support(Environment):
     @tool(
         "read",
         gives=record(
-            "ticket_id subject text customer_id customer queue priority status opened agent reply_count articles"
-            " purchase_id product price"
+            "ticket_id subject text topic customer_id customer queue priority status opened agent reply_count"
+            " articles purchase_id product price"
         ),
     )
     def get_support_ticket(self, ticket_id: TicketId) -> Result:
-        """Open a ticket: what the customer wrote, its state, its agent and the purchase that it is about.
+        """Open a ticket: what the customer wrote, its topic, its state, its agent and the purchase that it is about.
 
         Args:
             ticket_id: The ticket.
@@ -185,10 +186,12 @@ class Support(Environment):
 
         Args:
             ticket_id: The ticket.
-            article_id: The article.
+            article_id: The article; it must be on the topic of the ticket.
         """
         ticket = self._unclosed(ticket_id)
         article = self.require("articles", article_id, "article")
+        if article["topic"] != ticket["topic"]:
+            raise ToolError("other_topic", f"{article['title']} is no answer to {ticket['subject']}.")
         if article_id in ticket["articles"]:
             raise ToolError("already_sent", f"{article['title']} has already been sent.")
         self.state.patch("tickets", ticket_id, articles=sorted([*ticket["articles"], article_id]))
@@ -282,7 +285,8 @@ class Support(Environment):
 
         Args:
             ticket_id: The ticket.
-            resolution: `solved` needs a reply or an article, `refunded` a refund of the purchase.
+            resolution: `solved` needs a reply or an article, `refunded` a refund of the purchase, `duplicate`
+                another ticket of the customer.
         """
         ticket = self._unclosed(ticket_id)
         if resolution == "solved" and not ticket["replies"] and not ticket["articles"]:
@@ -290,6 +294,9 @@ class Support(Environment):
         purchase = self.require("purchases", ticket["purchase_id"], "purchase")
         if resolution == "refunded" and purchase["refunded_percent"] == 0:
             raise ToolError("not_refunded", "The purchase has not been refunded.")
+        others = self.rows("tickets", customer_id=ticket["customer_id"])
+        if resolution == "duplicate" and all(row["ticket_id"] == ticket_id for row in others):
+            raise ToolError("no_duplicate", "The customer has no other ticket.")
         return self._line(self.state.patch("tickets", ticket_id, status="closed", resolution=resolution))
 
     def _line(self, record: Record) -> Record:

@@ -43,9 +43,10 @@ def make_help_desk(texts: Any, rng: Random, shared: Shared | None = None) -> See
     customers, purchases = _customers(texts, situation, customer_names, now, shared, rng)
     tickets = _tickets(texts, situation, (customers, purchases, agents), now, rng)
     articles: Table = {}
-    votes = iter(rng.sample(texts["votes"], 2 * len(situation["articles"])))
-    for topic, title in situation["articles"]:
-        for name in (title, f"{title}: common questions"):
+    votes = iter(rng.sample(range(7, 190), 2 * len(situation["articles"])))
+    for place, (topic, title) in enumerate(situation["articles"]):
+        # Half of them have a companion, so that there is something to choose.
+        for name in (title, f"{title}: common questions")[: 2 - place % 2]:
             article_id = _new_id("art", name)
             article = {"article_id": article_id, "title": name, "topic": topic, "helpful_votes": next(votes)}
             articles[article_id] = article
@@ -66,7 +67,7 @@ def make_help_desk(texts: Any, rng: Random, shared: Shared | None = None) -> See
         {
             "topic": situation["title"],
             "customers": customer_names[:4],
-            "topics": [topic for topic, _ in situation["articles"]],
+            "topics": sorted({ticket["topic"] for ticket in tickets.values()}),
             **meet(shared, staff[:4], addresses, customer_names[:5]),
         },
     )
@@ -86,39 +87,50 @@ def _customers(
             "address": mail_of(name, rng.choice(texts["domains"]), shared),
             "plan": rng.choice(("standard", "standard", "premium")),
         }
-        for product, low, high in rng.sample(situation["products"], rng.randint(1, 2)):
-            purchase_id = _new_id("pur", customer_id, product)
-            purchases[purchase_id] = {
-                "purchase_id": purchase_id,
-                "customer_id": customer_id,
-                "product": product,
-                "price": rng.randint(low, high - 1) + rng.choice((0.0, 0.5, 0.9)),
-                "bought": (now.date() - timedelta(days=rng.randint(4, 90))).isoformat(),
-                "refunded_percent": 0,
-            }
+        for offer in rng.sample(situation["products"], rng.randint(1, 2)):
+            _buy(purchases, customer_id, offer, now, rng)
     return customers, purchases
+
+
+def _buy(purchases: Table, customer_id: str, offer: tuple[str, int, int], now: datetime, rng: Random) -> str:
+    """Let a customer have bought a product, once; its id."""
+    product, low, high = offer
+    purchase_id = _new_id("pur", customer_id, product)
+    if purchase_id not in purchases:
+        purchases[purchase_id] = {
+            "purchase_id": purchase_id,
+            "customer_id": customer_id,
+            "product": product,
+            "price": rng.randint(low, high - 1) + rng.choice((0.0, 0.5, 0.9)),
+            "bought": (now.date() - timedelta(days=rng.randint(8, 90))).isoformat(),
+            "refunded_percent": 0,
+        }
+    return purchase_id
 
 
 def _tickets(
     texts: Any, situation: Any, world: tuple[Table, Table, Table], now: datetime, rng: Random
 ) -> Table:
-    """Let customers report every issue twice; a fifth of the tickets have been answered."""
+    """Let customers report every issue, some of them twice; a fifth of the tickets have been answered."""
     customers, purchases, agents = world
     tickets: Table = {}
-    issues = [*situation["issues"], *situation["issues"]]
+    offers = {offer[0]: offer for offer in situation["products"]}
+    issues = [*rng.sample(situation["issues"], len(situation["issues"])), *situation["issues"][:3]]
     owners = [*customers, *rng.sample(sorted(customers), len(issues) - len(customers))]
-    for issue, customer_id in zip(issues, owners, strict=True):
+    for (subject, text, queue, topic, *about), customer_id in zip(issues, owners, strict=True):
         opened = now - timedelta(hours=rng.randint(3, 150), minutes=rng.randint(0, 59))
-        ticket_id = _new_id("tkt", customer_id, issue["subject"])
+        ticket_id = _new_id("tkt", customer_id, subject)
         answered = rng.random() < 0.2
-        colleagues = [key for key, agent in agents.items() if agent["queue"] == issue["queue"]]
-        bought = [key for key, one in purchases.items() if one["customer_id"] == customer_id]
+        colleagues = [key for key, agent in agents.items() if agent["queue"] == queue]
+        bought = [_buy(purchases, customer_id, offers[product], now, rng) for product in about]
+        bought = bought or [key for key, one in purchases.items() if one["customer_id"] == customer_id]
         tickets[ticket_id] = {
             "ticket_id": ticket_id,
-            "subject": issue["subject"],
-            "text": issue["text"],
+            "subject": subject,
+            "text": text,
+            "topic": topic,
             "customer_id": customer_id,
-            "queue": issue["queue"],
+            "queue": queue,
             "priority": rng.choice(("low", "normal", "normal", "high")),
             "status": "waiting" if answered else "open",
             "opened": opened.isoformat(timespec="minutes"),
@@ -147,14 +159,17 @@ def _list(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 def _customer(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     for name in rng.sample(env.story["customers"], 2):
         yield {"name": name}
-    if not beside(env.story, "calendar"):  # colleagues are no customers
+    # Neither colleagues nor the people at a supplier are customers.
+    if not beside(env.story, "calendar") and not beside(env.story, "inventory"):
         yield {"name": BOUND}
 
 
 def _create(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     situation = next(item for item in env.seeds()["situations"] if item["title"] == env.story["topic"])
-    for issue in rng.sample(situation["issues"], 2):
-        yield {"subject": issue["subject"], "text": issue["text"], "queue": issue["queue"]}
+    # Whoever calls need not own the product that some are about.
+    anybody = [issue for issue in situation["issues"] if len(issue) == 4]
+    for subject, text, queue, _ in rng.sample(anybody, 2):
+        yield {"subject": subject, "text": text, "queue": queue}
 
 
 PROPOSALS: dict[str, Proposer] = {
@@ -163,7 +178,7 @@ PROPOSALS: dict[str, Proposer] = {
     "create_support_ticket": _create,
     "get_support_ticket": lambda _env, _rng: [{}],
     "search_help_articles": lambda env, rng: [
-        {"topic": topic} for topic in rng.sample(env.story["topics"], 2)
+        {"topic": topic} for topic in (*rng.sample(env.story["topics"], 1), BOUND)
     ],
     "send_help_article": lambda _env, _rng: [{}],
     "find_available_agent": lambda _env, rng: [{"queue": queue} for queue in rng.sample(QUEUES, 2)],

@@ -177,7 +177,7 @@ class Travel(Environment):
         airport = self._airport(flight["destination"])["airport"]
         return {**self._timed(flight), "arrival_airport": airport, "checked_bag_fee": flight["bag_fee"]}
 
-    @tool("create", gives=record("hold_id price expires_at"))
+    @tool("create", gives=record("hold_id airline departure_at price expires_at"))
     def hold_flight(self, flight_id: FlightId, passenger: Person) -> Result:
         """Reserve a seat on a flight for a saved traveller at today's price, for one day, without paying.
 
@@ -205,7 +205,7 @@ class Travel(Environment):
             "seat_fee": 0.0,
             "bags": {},
         }
-        return self.state.put("holds", hold_id, hold)
+        return {**flight, **self.state.put("holds", hold_id, hold)}
 
     @tool("update", gives=record("passenger seat fee"))
     def choose_seat(self, hold_id: HoldId, position: Position) -> Result:
@@ -286,11 +286,12 @@ class Travel(Environment):
         "read",
         gives=record(
             "passenger status airline destination departure_at arrival_at arrival_date arrival_airport seat"
-            " bags"
+            " bags transfers",
+            transfers=[record("driver pickup_at booking_code", pickup_at=Landing)],
         ),
     )
     def get_itinerary(self, ticket_id: TicketId) -> Result:
-        """Show a ticket's flight with times, arrival airport, seat and bags.
+        """Show a ticket's flight with times, arrival airport, seat and bags, and the transfers that meet it.
 
         Args:
             ticket_id: The ticket.
@@ -299,7 +300,12 @@ class Travel(Environment):
         flight = self.require("flights", ticket["flight_id"], "flight")
         airport = self._airport(flight["destination"])["airport"]
         seat = ticket["seat"] or "not assigned yet"
-        return {**self._timed(flight), **ticket, "arrival_airport": airport, "seat": seat}
+        shown = {**self._timed(flight), **ticket, "arrival_airport": airport, "seat": seat}
+        landed = datetime.fromisoformat(flight["arrival_at"])
+        span = flight["arrival_at"], to_minutes(landed + timedelta(hours=3))
+        rides = self.rows("transfers", pickup=airport)
+        meeting = [ride for ride in rides if span[0] <= ride["pickup_at"] <= span[1]]
+        return {**shown, "transfers": sorted(meeting, key=lambda ride: ride["pickup_at"])}
 
     @tool("update", gives=record("passenger refund refund_rate"))
     def cancel_ticket(self, ticket_id: TicketId) -> Result:
@@ -364,7 +370,7 @@ class Travel(Environment):
         ]
         return {"hotels": offers}
 
-    @tool("create", gives=record("booking_code hotel address check_out total_price"))
+    @tool("create", gives=record("booking_code hotel address check_in check_out total_price", check_in=Date))
     def book_hotel(self, offer_id: OfferId, guest: Person, board: Board | None = None) -> Result:
         """Book the room of a hotel offer; without a board, meals are not included.
 
@@ -425,7 +431,8 @@ class Travel(Environment):
             "dropoff": dropoff,
             "pickup_at": pickup_at,
             "vehicle": vehicle,
+            "booking_code": booking_code(key),
             "driver": drivers[int(key[-2:], 16) % len(drivers)],
             "fare": round(airport["fare"] * _VEHICLE_FARES[vehicle] * (1.25 if night else 1.0), 2),
         }
-        return {**self.state.put("transfers", key, ride), "booking_code": booking_code(key)}
+        return self.state.put("transfers", key, ride)

@@ -271,9 +271,6 @@ def _journeys(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     yield {"origin": BOUND, "destination": story["home"], "date": story["other_back"]}
     if beside(story, "calendar"):
         yield {"origin": story["home"], "destination": story["there"], "date": BOUND}
-    if beside(story, "banking"):
-        there = {"origin": story["home"], "destination": story["there"], "date": story["out"]}
-        yield {**there, "max_price": BOUND}
 
 
 def _hotels(env: Any, _rng: Random) -> Iterator[dict[str, Any]]:

@@ -84,15 +84,32 @@ class Vehicles(Environment):
         """Make a fleet."""
         return make_fleet(cls.seeds(), rng, shared)
 
-    @tool("read", gives=record("vehicle_id name plate power level range_km odometer parked_at"))
+    @tool(
+        "read",
+        gives=record(
+            "vehicle_id name plate power level range_km odometer parked_at workshop_visits parking",
+            workshop_visits=[record("workshop date")],
+            parking=[record("garage date until")],
+        ),
+    )
     def find_vehicle(self, name: VehicleName) -> Result:
-        """Look up a vehicle: plate, battery or tank, range, odometer and the district where it stands.
+        """Look up a vehicle: plate, battery or tank, range, odometer, where it stands, and what is booked for it.
 
         Args:
             name: Make and model of the vehicle.
         """
         for vehicle in self.rows("vehicles", name=name):
-            return {**vehicle, "range_km": _range(vehicle)}
+            vehicle_id = vehicle["vehicle_id"]
+            visits = [
+                {**self.require("offers", row["offer_id"], "offer"), **row}
+                for row in self.rows("bookings", vehicle_id=vehicle_id)
+            ]
+            parking = [
+                {**self.require("spaces", row["space_id"], "parking space"), **row}
+                for row in self.rows("reservations", vehicle_id=vehicle_id)
+            ]
+            booked = {"workshop_visits": _by_date(visits), "parking": _by_date(parking)}
+            return {**vehicle, **booked, "range_km": _range(vehicle)}
         raise ToolError("vehicle_not_found", f"There is no {name} in the fleet.")
 
     @tool("read", gives=record("count vehicles", vehicles=[record("vehicle_id name due")]))
@@ -309,6 +326,10 @@ class Vehicles(Environment):
             raise ToolError("closed", f"{offer['workshop']} does not work on weekends.")
         if day < offer["first_free"]:
             raise ToolError("workshop_full", f"{offer['workshop']} has no time before {offer['first_free']}.")
+
+
+def _by_date(rows: list[Record]) -> list[Record]:
+    return sorted(rows, key=lambda row: row["date"])
 
 
 def _range(vehicle: Record) -> int:

@@ -28,6 +28,10 @@ Table = dict[str, Record]
 _new_id = Environment.new_id
 
 
+# What a workshop does where something is due.
+_CHECKS = {"oil_change": "service", "inspection": "inspection", "tyre_change": "tyres"}
+
+
 def _working(day: str) -> str:
     """Return the date, or the Monday after it where it is on a weekend."""
     weekday = date.fromisoformat(day).weekday()
@@ -55,6 +59,9 @@ def make_fleet(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     }
     fleet = [row["name"] for row in vehicles.values()]
     situation = rng.choice(texts["situations"])
+    # What is due and what workshops are asked for belong together: nobody books brakes for a vehicle that needs tyres.
+    work = rng.choice(situation["works"])
+    works = [work] if work in _CHECKS else [one for one in situation["works"] if one not in _CHECKS]
     details = {"user": user, "first": fleet[0], "second": fleet[1], "driver": drivers[0]}
     details["district"] = districts[0]
     return Seed(
@@ -66,7 +73,8 @@ def make_fleet(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "vehicles": fleet[:3],
             "drivers": drivers[:3],
             "districts": districts[:2],
-            "works": situation["works"],
+            "works": works,
+            "check": _CHECKS.get(work, "service"),
             "cities": rng.sample(texts["cities"], 3),
             **meet(shared, drivers, {name: mail_of(name, texts["mail_domain"], shared) for name in drivers}),
         },
@@ -203,9 +211,7 @@ def _parkings(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 PROPOSALS: dict[str, Proposer] = {
     "find_vehicle": lambda env, rng: [{"name": name} for name in rng.sample(env.story["vehicles"], 2)],
-    "list_vehicles_due": lambda _env, rng: [
-        {"check": check} for check in rng.sample(("service", "inspection", "tyres"), 2)
-    ],
+    "list_vehicles_due": lambda env, _rng: [{"check": env.story["check"]}],
     "find_filling_stations": lambda _env, _rng: [{}],
     "fill_vehicle": lambda _env, rng: [{"level": rng.choice((80, 85, 90, 95, 100))}],
     "log_vehicle_trip": _trips_made,

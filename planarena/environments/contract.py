@@ -51,7 +51,18 @@ from planarena.environments.state import Record, View
 from planarena.errors import SourceError
 from planarena.records.canonical import canonical_bytes
 
-__all__ = ["BOUND", "SEEDS", "WORDS", "Effect", "Environment", "Proposer", "Seed", "ToolError", "tool"]
+__all__ = [
+    "BOUND",
+    "SEEDS",
+    "WORDS",
+    "Effect",
+    "Environment",
+    "Proposer",
+    "Seed",
+    "ToolError",
+    "read_seeds",
+    "tool",
+]
 
 SEEDS, WORDS = "seeds.yaml", "words.yaml"
 Effect = Literal["read", "create", "update", "delete"]
@@ -157,7 +168,7 @@ class Environment:
         """
         known = _SEEDS.get(cls)
         if known is None:
-            known = _SEEDS[cls] = _read_seeds(cls.folder() / SEEDS)
+            known = _SEEDS[cls] = read_seeds(cls.folder() / SEEDS)
         return known
 
     @classmethod
@@ -193,7 +204,12 @@ class Environment:
 _SEEDS: dict[type[Environment], dict[str, Any]] = {}
 
 
-def _read_seeds(file: Path) -> dict[str, Any]:
+def read_seeds(file: Path) -> dict[str, Any]:
+    """Read a `seeds.yaml`.
+
+    Raises:
+        SourceError: There is no such file, or it holds no mapping.
+    """
     import yaml
 
     try:

@@ -167,6 +167,10 @@ class Store:
             self._dirty.add((table, key))
         del self._totals[mark + 1 :]
 
+    def has(self, table: str) -> bool:
+        """Say whether there is a record in a table, without a trace in the footprint."""
+        return bool(self._tables.get(table))
+
     def commit(self) -> None:
         """Forget the undo log: the present state becomes the initial one."""
         self._log.clear()

@@ -48,6 +48,11 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         again: When the same message has mentioned it already; without it "that NOUN" is made from the record.
         noun: What it is, where that is not what the record is that it stands in, as the folder of a document.
         name: What it is called once it was named, likewise; over the fields of the record.
+        untold: Who may be asked for by a description that no answer told: "always", in "look_ups" alone, or "never";
+            where it is empty, `planarena.generate.naming` sees it from the pointer.
+        beside: A pointer: what changes something takes this value only together with that one, as the sum of a bill
+            goes to nobody but whoever sent it.
+        said: What else says which one is meant, in whole requests; nothing is written with it.
     """
 
     short: tuple[str, ...]
@@ -55,6 +60,9 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     again: tuple[str, ...] = ()
     noun: str = ""
     name: str = ""
+    untold: Literal["", "always", "look_ups", "never"] = ""
+    beside: str = ""
+    said: tuple[str, ...] = ()
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,6 +74,8 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         line: How an answer lists it; the name where empty.
         order: Of a list: the fields that it is sorted by. "The first" is ambiguous when two records tie in one of them.
         among: Of a record that is the best of a list by `order`, as "best_rated": the pointer of the list.
+        named: How somebody who knows its name speaks of it before any answer did, with all that the look-up is told:
+            templates over the look-up's arguments and, as `{/title}`, the record's own fields.
     """
 
     noun: str
@@ -73,6 +83,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     line: str = ""
     order: tuple[str, ...] = ()
     among: str = ""
+    named: tuple[str, ...] = ()
 
 
 class Omission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +106,7 @@ class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         plan: Lines of a plan.
         outputs: JSON pointers of what an answer tells of the result, hence what a goal requires.
         report: Clauses of an answer; each tells every output.
+        brief: Those that tell one record and no list, for requests that ask for one or for a number.
         refer: By JSON pointer into the result: how a user refers to the value there.
         values: By argument: the words of enumeration values and booleans.
         missing: By argument: how a user asks who leaves it out.
@@ -103,6 +115,9 @@ class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         undoes: Tools whose effect on the same record this one undoes, overwrites or repeats.
         ends: Arguments that name what no longer exists, or is closed, afterwards.
         dates: By argument: on which side of now it lies; those of writes lie ahead unless this says otherwise.
+        once: Arguments for whose same value nobody asks for it twice in a conversation.
+        completes: Tools that come before it or not at all: the cart is full before it is ordered.
+        apart: Tools that nobody asks for beside it about the same thing, unless one takes a value from the other.
     """
 
     ask: tuple[str, ...]
@@ -117,6 +132,10 @@ class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     undoes: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
     dates: dict[str, Literal["past", "future", "any"]] = {}
+    once: tuple[str, ...] = ()
+    brief: tuple[str, ...] = ()
+    completes: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

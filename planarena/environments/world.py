@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from planarena.environments.contract import Environment, Seed, ToolError
+from planarena.environments.faults import FAULTS, Faults
 from planarena.environments.shapes import Shape
 from planarena.environments.state import Footprint, Record, Store
 from planarena.records.canonical import canonical_bytes
@@ -177,6 +178,7 @@ class World:
         self, store: Store, facts: dict[str, Any], owners: list[tuple[type[Environment], Mapping[str, Any]]]
     ) -> None:
         self.store = store
+        self._faults = Faults(store)
         self.facts = facts
         self.operations: dict[str, Operation] = {}
         self._owners: dict[str, Environment] = {}
@@ -246,7 +248,9 @@ class World:
             return _failure(
                 "schema_error", "invalid_arguments", str(operation.validator.first_error(arguments))
             )
-        mark = store.mark()
+        if store.has(FAULTS) and (struck := self._faults.strike(name)) is not None:
+            return _failure("tool_error", *struck)
+        mark = store.mark()  # what a fault has changed stays, whatever becomes of the call
         try:
             result = operation.method(self._owners[name], **arguments)
             return Outcome("ok", result, None)

@@ -51,7 +51,9 @@ _NETWORK = (
     "/etc/pki",
 )
 # Each sandbox of root gets a user id of its own: the limit on processes counts a user's, not a sandbox's.
-_USER_IDS = itertools.cycle(range(61200, 65000))
+# Several processes that start sandboxes begin at different ones.
+_FIRST_ID = 61200 + os.getpid() % 3800
+_USER_IDS = itertools.cycle((*range(_FIRST_ID, 65000), *range(61200, _FIRST_ID)))
 
 
 @dataclass(frozen=True, slots=True)

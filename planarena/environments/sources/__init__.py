@@ -9,10 +9,13 @@ from planarena.environments.sources.opening import (
     keep_conversions,
     may_simulate,
     open_source,
+    save_probes,
     split_source,
     take_paid_calls,
+    use_probes,
     using,
 )
+from planarena.environments.sources.recognising import Recognised, recognise
 from planarena.environments.sources.source import (
     Drawn,
     LiveWorld,
@@ -29,6 +32,7 @@ __all__ = [
     "LiveWorld",
     "OpenSources",
     "Opened",
+    "Recognised",
     "Source",
     "SourceOptions",
     "Unit",
@@ -38,8 +42,11 @@ __all__ = [
     "keep_conversions",
     "may_simulate",
     "open_source",
+    "recognise",
+    "save_probes",
     "split_source",
     "startable",
     "take_paid_calls",
+    "use_probes",
     "using",
 ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["OPAQUE", "kind_of_number", "kind_of_text", "moment_of", "spaced"]
+__all__ = ["OPAQUE", "in_address", "in_place", "kind_of_number", "kind_of_text", "moment_of", "spaced"]
 
 # Known to the service and unspeakable: nobody says such values in a request.
 OPAQUE = frozenset(
@@ -42,7 +43,8 @@ _TEXTS = tuple(
         ("postcode", r"\b(zip|postal|postcode|plz)\b"),
         ("second_line", r"\b(line ?[2-9]|address ?[2-9]|street ?[2-9])$"),
         ("street", r"\b(street|address( ?line)?( ?1)?|line ?1|street name)$"),
-        ("region", r"\b(province|county|region|state or province|state province)( name)?$|\bstate name$"),
+        ("region_code", r"\b(state|province|region|county) (code|abbreviation|abbr)$"),
+        ("region", r"\b(province|county|region|state or province|state province)( name)?$|\bstate name$|\b(address|location|mailing|billing|shipping|licen[sc]e|home|birth|origin|destination)\b.* state$"),
         ("first_name", r"\b(first|given|fore|nick) ?name$"),
         ("last_name", r"\b(last|family|sur) ?name$"),
         ("username", r"\b(user ?name|login|screen ?name|handle)$"),
@@ -57,7 +59,7 @@ _TEXTS = tuple(
         ("unit", r"\bunits?$"),
         ("moment", r"\b(dates?|datetime|timestamp|at|on|when|until|deadline|due|expiry|expires|expiration|created|updated|modified|birthday|dob|since|(start|end|departure|arrival|creation|update|modification|due|last|event) ?time)$"),
         ("time", r"\btime$"),
-        ("person", r"\b(full|contact|owner|card ?holder|account holder|author|customer|person|holder|recipient|sender|reviewer|employee|assignee|guest|driver|patient|student|teacher|manager|artist|creator|real|legal) ?name$|^(author|owner|assignee|contact person|attn|reporter|reviewer|organi[sz]er|host name|instructor)$"),
+        ("person", r"\b(full|contact|owner|card ?holder|account holder|author|customer|buyer|payer|client contact|attendee|passenger|visitor|applicant|tenant|donor|signer|trainer|speaker|person|holder|recipient|sender|reviewer|employee|assignee|guest|driver|patient|student|teacher|manager|artist|creator|real|legal) ?name$|^(author|owner|assignee|contact person|attn|reporter|reviewer|organi[sz]er|host name|instructor)$"),
         ("company", r"\b(company|organi[sz]ation|vendor|supplier|employer|merchant|manufacturer|publisher|business|carrier)( name)?$"),
         ("id", r"\b([ugs]?u?id|ids|guid|gid|identifiers?|slug|key|keys|ref|reference|code|codes|number|no|serial|sku|barcode|ean|isbn|upc|handle|index|arn|urn|path|position id|iban|bic|vat|ein|ssn)$|(?<![aeiou ])id$"),
         ("subject", r"\b(subject|headline|subject line)$"),
@@ -130,6 +132,36 @@ def kind_of_text(form: str, name: str) -> str:
             else "date"
         )
     return found
+
+
+_PLACE = frozenset(
+    ("city", "town", "zip", "zipcode", "zip code", "postal code", "postcode", "postal", "country", "country code", "street", "street1", "line1", "line 1", "address line1", "address line 1", "address1", "address 1", "address line 2")
+)  # fmt: skip
+
+
+def in_address(siblings: Iterable[str]) -> bool:
+    """Say whether fields are those of a place that people live in: a region of machines has no city."""
+    return bool({spaced(one) for one in siblings} & _PLACE)
+
+
+def in_place(name: str, siblings: Iterable[str], description: str = "") -> str:
+    """Return a field's name with what stands beside it in mind: the state beside a city is the state of an address.
+
+    Args:
+        name: The field's.
+        siblings: The names of all fields of the same object.
+        description: What the schema says of the field.
+    """
+    words = spaced(name)
+    if words.rsplit(" ", maxsplit=1)[-1] != "state":
+        return name
+    told = re.search(
+        r"(?i)\b(province|region|county|two.letter|iso.?3166|postal|abbreviat)", description or ""
+    )
+    head = words.removesuffix("state").strip()
+    beside = {spaced(one) for one in siblings}
+    near = bool(beside & _PLACE) if not head else bool(beside & {f"{head} {one}" for one in _PLACE})
+    return f"{head} address state".strip() if told or near else name
 
 
 @lru_cache(maxsize=16384)

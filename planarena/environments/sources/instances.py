@@ -11,19 +11,20 @@ import re
 from random import Random
 from typing import Any
 
-from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, spaced
+from planarena.environments.sources.examples import fits, wants_code, within
+from planarena.environments.sources.field_kinds import in_place, kind_of_number, kind_of_text, spaced
 from planarena.environments.sources.folding import fold, kind_of
 from planarena.environments.sources.vocabulary import Vocabulary, everyday_facts, is_placeholder
 from planarena.tools.patterns import sample_pattern
 
-__all__ = ["Generator", "NoInstanceError", "everyday_facts"]
+__all__ = ["BAD", "FILLERS", "Generator", "NoInstanceError", "everyday_facts"]
 
 _MAX_DEPTH = 24
 _OPTIONAL_DEPTH = 4
 _KNOWN_DEPTH = 3
 _OVER = r"\b(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
-_BAD = r"(?i)error|fail|reject|denied|declin|invalid|unknown|archiv|delet|expired|cancel|timed|abort|lost|void|suspend|block|undefined|^none$|nothing|charge"
-_PLAIN = ("standard", "regular", "basic", "general", "main", "default")
+BAD = r"(?i)error|fail|reject|denied|declin|invalid|unknown|archiv|delet|expired|cancel|timed|abort|lost|void|suspend|block|undefined|^none$|nothing|charge|not.?set|unspecified|^n.?a$|disposed|terminat|void|declin|churn|no.?show"
+FILLERS = ("standard", "regular", "basic", "general", "main", "default")
 # What differs from item to item, and what an example shows the shape of at most.
 _OWN = frozenset(
     (
@@ -38,8 +39,16 @@ _OWN = frozenset(
         "username",
         "first_name",
         "last_name",
+        "city",
+        "region",
+        "region_code",
+        "country",
+        "country_code",
+        "postcode",
+        "street",
     )
 )
+_CODES = {"region": "region code", "country": "country code"}
 
 
 class NoInstanceError(Exception):
@@ -126,7 +135,7 @@ class Generator:
         if "enum" in schema:
             values = [value for value in schema["enum"] if value not in (None, "")] or schema["enum"]
             if self._known:  # a world in which most things failed is none
-                values = [value for value in values if not re.search(_BAD, str(value))] or values
+                values = [value for value in values if not re.search(BAD, str(value))] or values
             return values[self._rng.randrange(len(values))]
         kind = kind_of(schema)
         shown = self._shown(schema, kind, name)
@@ -140,8 +149,8 @@ class Generator:
         if own in _OWN or own == "epoch" or (own == "total" and self._known):
             return _NONE  # the same for every item it would be wrong
         examples = schema.get("examples")
-        found = [one for one in examples if _fits(one, schema, kind)] if isinstance(examples, list) else []
-        if _fits(schema.get("default"), schema, kind) and kind != "boolean":
+        found = [one for one in examples if fits(one, schema, kind)] if isinstance(examples, list) else []
+        if fits(schema.get("default"), schema, kind) and kind != "boolean":
             found.append(schema["default"])
         found = [one for one in found if not is_placeholder(one, name)]
         if not found or (own and self._number and len(found) == 1):
@@ -253,7 +262,9 @@ class Generator:
                 continue  # it would have to agree with whether it is so
             inner = properties.get(name, schema.get("additionalProperties", True))
             try:
-                value = self._property(inner if inner is not False else True, name, depth, must)
+                told = inner.get("description", "") if isinstance(inner, dict) else ""
+                called = in_place(name, properties, told)
+                value = self._property(inner if inner is not False else True, called, depth, must)
             except NoInstanceError:
                 if must:
                     raise
@@ -265,7 +276,7 @@ class Generator:
         while len(made) < schema.get("minProperties", 0) and number < 50:
             number += 1
             extra = schema.get("additionalProperties", True)
-            made[f"{_PLAIN[number % len(_PLAIN)]}_{number}"] = self.value(extra, "", depth + 1)
+            made[f"{FILLERS[number % len(FILLERS)]}_{number}"] = self.value(extra, "", depth + 1)
         if "maxProperties" in schema:
             for name in [name for name in made if name not in required][::-1]:
                 if len(made) > schema["maxProperties"]:
@@ -329,10 +340,10 @@ class Generator:
         return made
 
     def _numeric(self, schema: dict[str, Any], kind: str, name: str) -> int | float:
-        made = self._words.number(name, kind, self._rng)
+        made = self._words.number(name, kind, self._rng, self._noun)
         if made is None and self._known:
             raise NoInstanceError("its name does not tell what it holds")
-        if made is not None and "multipleOf" not in schema and _within(made, schema):
+        if made is not None and "multipleOf" not in schema and within(made, schema):
             return made
         low = schema.get("minimum", schema.get("exclusiveMinimum"))
         high = schema.get("maximum", schema.get("exclusiveMaximum"))
@@ -358,6 +369,11 @@ class Generator:
         """Return a string for a schema of strings."""
         pattern = schema.get("pattern")
         least, most = int(schema.get("minLength", 0)), int(schema.get("maxLength", 10_000))
+        code = _CODES.get(kind_of_text(str(schema.get("format", "")), name), "")
+        if code and wants_code(schema, most):
+            name, made = code, self._words.text("", code, self._noun, self._rng, self._number) or ""
+            if pattern is None or re.search(pattern, made):
+                return made
         if pattern is not None:
             for _ in range(30):
                 found = sample_pattern(pattern, self._rng)
@@ -369,12 +385,12 @@ class Generator:
         found = self._words.text(str(schema.get("format", "")), name, self._noun, self._rng, self._number)
         if found is None and self._known:
             raise NoInstanceError("its name does not tell what it holds")
-        made = found or self._pick(_PLAIN)
+        made = found or self._pick(FILLERS)
         if len(made) < least:
             if least > 100_000:
                 raise NoInstanceError("the text would be very long")
             while len(made) < least:
-                made += " " + self._pick(_PLAIN)
+                made += " " + self._pick(FILLERS)
             made = made[:least].rstrip().ljust(least, "x")
         if len(made) > most and found is not None and self._known and most > 3:
             raise NoInstanceError("what is known of it does not fit")
@@ -400,28 +416,6 @@ class Generator:
 
 _EVERYDAY = Vocabulary()
 _NONE = object()
-
-
-def _fits(value: Any, schema: dict[str, Any], kind: str) -> bool:
-    """Say whether an example is of the schema; of texts only what is short enough to be one value."""
-    if kind == "string":
-        if not isinstance(value, str) or not 0 < len(value) <= min(200, int(schema.get("maxLength", 200))):
-            return False
-        pattern = schema.get("pattern")
-        return len(value) >= int(schema.get("minLength", 0)) and pattern is None
-    if kind == "boolean":
-        return isinstance(value, bool)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return (kind == "number" or isinstance(value, int)) and _within(value, schema)
-
-
-def _within(value: float, schema: dict[str, Any]) -> bool:
-    return (
-        schema.get("minimum", value) <= value <= schema.get("maximum", value)
-        and ("exclusiveMinimum" not in schema or schema["exclusiveMinimum"] < value)
-        and ("exclusiveMaximum" not in schema or value < schema["exclusiveMaximum"])
-    )
 
 
 def _singular(name: str) -> str:

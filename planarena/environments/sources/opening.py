@@ -9,6 +9,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from planarena.environments.sources.own.probing import Probe
+from planarena.environments.sources.recognising import recognise
+from planarena.environments.sources.session_unit import SessionUnit
 from planarena.environments.sources.source import Source, SourceOptions, Unit
 from planarena.errors import SourceError
 
@@ -23,8 +28,10 @@ __all__ = [
     "keep_conversions",
     "may_simulate",
     "open_source",
+    "save_probes",
     "split_source",
     "take_paid_calls",
+    "use_probes",
     "using",
 ]
 
@@ -45,14 +52,14 @@ def split_source(text: str) -> tuple[str, str]:
     kind, colon, rest = text.partition(":")
     if colon and kind in KINDS:
         return kind, rest
+    if (found := recognise(text)) is not None:
+        return found.kind, found.rest
     if text.endswith(".json") or Path(text).is_file():
         return "json", text
-    if (Path(text) / "environment.py").is_file():
-        return "env", text
     raise SourceError(
         f"there is no source of the kind {kind!r}" if colon else f"there is no source {text!r}",
         where="SOURCE",
-        fix="write builtin[:DOMAIN], tools.json, openapi:FILE_OR_FOLDER, mcp:servers.json, python:module or env:FOLDER",
+        fix="give a file (mytools.py, api.yaml, servers.json), builtin[:DOMAIN], openapi:FOLDER, python:module or env:FOLDER",
     )
 
 
@@ -75,6 +82,7 @@ class OpenSources:
         self._descriptions: dict[str, Source] = {}
         self._lasting: dict[tuple[str, SourceOptions], Source] = {}
         self._gateways: list[SyncGateway] = []
+        self._probes: dict[str, Probe] = {}
 
     def open(self, text: str, options: SourceOptions | None = None) -> Source:
         """Open a source: see `open_source`."""
@@ -85,6 +93,9 @@ class OpenSources:
         found = self._lasting.pop(key, None)
         if found is None:
             found = Source(text, *self._open(kind, rest, key[1]))
+            for unit in found.units:
+                if isinstance(unit, SessionUnit):
+                    unit.given_probe = self._probes.get(f"{text}#{unit.name}")
             if len(self._lasting) >= _MOST_LASTING:
                 del self._lasting[next(iter(self._lasting))]
         self._lasting[key] = found  # the one used last stands last
@@ -118,11 +129,11 @@ class OpenSources:
         if kind == "python":
             from planarena.environments.sources.python.source import open_python
 
-            return [open_python(rest, options)], []
+            return _with_all([open_python(rest, options)])
         if kind == "mcp":
             from planarena.environments.sources.mcp.source import open_servers
 
-            return [open_servers(Path(rest), options)], []
+            return _with_all([open_servers(Path(rest), options)])
         if kind == "env":
             from planarena.environments.sources.folder.source import open_folder_source
 
@@ -130,7 +141,7 @@ class OpenSources:
         if kind == "http":
             from planarena.environments.sources.http.source import open_http
 
-            return [open_http(Path(rest), options)], []
+            return _with_all([open_http(Path(rest), options)])
         if kind == "json":
             return self._open_list(rest, options)
         raise SourceError(
@@ -145,9 +156,26 @@ class OpenSources:
             return [], tools
         from planarena.environments.sources.json.simulated import ask_gateway, open_simulated
 
-        gateway, complete = ask_gateway(options.model)
+        gateway, complete = ask_gateway(options.model, options.calls)
         self._gateways.append(gateway)
         return [open_simulated(Path(rest).stem, tools, complete)], []
+
+    def save_probes(self, file: Path) -> None:
+        """Keep what was found by looking for values that work, so that all processes of a build use the same."""
+        found = {
+            f"{text}#{unit.name}": unit.probe
+            for (text, _), source in self._lasting.items()
+            for unit in source.units
+            if isinstance(unit, SessionUnit) and unit.execution_kind != "simulated"
+        }
+        if found:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(msgspec.json.encode(found, order="sorted"))
+
+    def use_probes(self, file: Path) -> None:
+        """Take what `save_probes` kept, where it did."""
+        if file.is_file():
+            self._probes = msgspec.json.decode(file.read_bytes(), type=dict[str, Probe])
 
     def close_descriptions(self) -> None:
         """Close the single API descriptions that are open; whoever needs one again opens it again."""
@@ -163,6 +191,11 @@ class OpenSources:
     def take_paid_calls(self) -> list[CallRecord]:
         """Take the records of the answers that were paid for since the last time."""
         return [record for gateway in self._gateways for record in gateway.drain_calls()]
+
+
+def _with_all(units: list[SessionUnit]) -> tuple[list[Unit], list[Tool]]:
+    """Return units with all their tools, also those that turn out to be of no use."""
+    return list(units), [tool for unit in units for tool in unit.given]
 
 
 def _size_of(source: Source) -> int:
@@ -218,6 +251,16 @@ def keep_conversions(folder: Path | None) -> None:
         folder: Of one version of this package; None for nowhere.
     """
     _current().kept = folder
+
+
+def save_probes(file: Path) -> None:
+    """Keep what was found by looking for values that work: see `OpenSources.save_probes`."""
+    _current().save_probes(file)
+
+
+def use_probes(file: Path) -> None:
+    """Take what another process of the same build found: see `OpenSources.use_probes`."""
+    _current().use_probes(file)
 
 
 def close_descriptions() -> None:

@@ -9,9 +9,10 @@ the user wrote as examples: what changes things for good is never made up.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
+from operator import itemgetter
 from random import Random
 from typing import Any
 
@@ -22,21 +23,23 @@ from planarena.environments.sources.generic_wording import (
     Phrase,
     is_sayable,
     reportable,
-    sayable_value,
     tool_wording,
-    words_of,
 )
-from planarena.environments.sources.instances import Generator, NoInstanceError, everyday_facts
-from planarena.environments.sources.openapi.resources import normal
+from planarena.environments.sources.instances import FILLERS, Generator, NoInstanceError, everyday_facts
+from planarena.environments.sources.own.inventing import made_arguments
+from planarena.environments.sources.own.naming import Deed, deed_of, field_key, is_id, scalars
+from planarena.environments.sources.own.probing import Probe, Trial, probe
+from planarena.environments.sources.own.reading import properties_of
+from planarena.environments.sources.own.verdicts import Verdict, advice
+from planarena.environments.sources.own.words import Bound, annotated, noun_of_key, outputs_of, own_wording
 from planarena.environments.sources.session_world import Session, SessionWorld
 from planarena.environments.sources.source import Opened
-from planarena.environments.wording import Offer, Reference, ToolWording, parse_pointer
-from planarena.environments.world import Operation, Outcome
-from planarena.records.canonical import CanonicalError, canonical_bytes
+from planarena.environments.wording import Offer, ToolWording, parse_pointer
+from planarena.environments.world import Operation
 from planarena.tools.tool import Effect, Tool
 from planarena.tools.validation import SchemaValidator
 
-__all__ = ["SessionUnit", "ToolHints", "effect_named", "salt_number"]
+__all__ = ["SessionUnit", "ToolHints", "Verdict", "effect_named", "salt_number"]
 
 _MOST_OFFERS = 12
 
@@ -89,26 +92,41 @@ class SessionUnit:
         self.safety: str = session.safety
         self.facts, self.summary = dict(facts), summary
         self._given, self._hints, self._allow = dict(tools), dict(hints), allow_effects
+        self.given_probe: Probe | None = None  # found by another process for the same build
 
     # -- trying ------------------------------------------------------------------------------------
 
     @cached_property
-    def _tried(self) -> dict[str, tuple[dict[str, Any], Outcome]]:
-        """One good call of each tool from the initial state that changed or told something, and what it gave."""
+    def probe(self) -> Probe:
+        """What was found by looking for calls that work."""
+        if self.given_probe is not None:
+            return self.given_probe
+        if self.execution_kind == "simulated":
+            return self._tried_once()  # a model makes the results up, and every one costs
+        refused = {
+            name: "it changes things for good; `build --allow-effects` uses its examples"
+            for name, tool in self._given.items()
+            if self.safety in {"read_only", "live"} and tool.effects != "read"
+        }
+        examples = {name: hints.examples for name, hints in self._hints.items() if hints.examples}
+        return probe(self.session, self._given, examples, refused)
+
+    def _tried_once(self) -> Probe:
         world = self._world({name: self._operation(tool) for name, tool in self._given.items()}, "sample")
-        found: dict[str, tuple[dict[str, Any], Outcome]] = {}
+        trials: dict[str, list[Trial]] = {name: [] for name in self._given}
+        reasons: dict[str, str] = {}
         start = world.mark()
         for name, tool in self._given.items():
-            if self._is_for_good(tool):
-                continue
-            for arguments in self._examples(name, tool, Random(0)):
+            for arguments in self._invented(name, tool, Random(0)):
                 outcome = world.call(name, arguments)
                 changed = bool(world.footprint().writes)
                 world.rollback(start)
-                if outcome.status == "ok" and (changed or self._outputs(name, outcome.result)):
-                    found[name] = arguments, outcome
+                if outcome.status == "ok" and (changed or reportable(outcome.result)):
+                    trials[name].append(Trial(arguments, {}, [], outcome.result, changed))
                     break
-        return found
+                if outcome.error is not None:
+                    reasons[name] = f"{outcome.error['code']}: {outcome.error['message'][:200]}"
+        return Probe(trials, reasons, {})
 
     def _is_for_good(self, tool: Tool) -> bool:
         return self.safety == "live" and tool.effects != "read"
@@ -118,8 +136,8 @@ class SessionUnit:
         """A result of each usable tool: of its trial, or for what is never tried one made from the declared schema."""
         found: dict[str, Any] = {}
         for name, tool in self._given.items():
-            if name in self._tried:
-                found[name] = self._tried[name][1].result
+            if trials := self.probe.trials.get(name):
+                found[name] = trials[0].result
             elif self._allow and self._is_for_good(tool) and self._hints.get(name, ToolHints()).examples:
                 try:
                     found[name] = Generator(tool.output_schema, Random(0)).value(tool.output_schema)
@@ -128,25 +146,32 @@ class SessionUnit:
         return found
 
     def failures(self) -> dict[str, str]:
-        """Return why a tool was not usable when it was tried, by wire name."""
-        world = self._world({name: self._operation(tool) for name, tool in self._given.items()}, "sample")
-        found: dict[str, str] = {}
-        start = world.mark()
-        for name, tool in self._given.items():
-            if name in self._samples:
-                continue
-            if self._is_for_good(tool):
-                found[name] = "it changes things for good; `build --allow-effects` uses its examples"
-                continue
-            reason = "it told and changed nothing, or no arguments that fit its schema could be made; give examples"
-            for arguments in self._examples(name, tool, Random(0)):
-                outcome = world.call(name, arguments)
-                world.rollback(start)
-                if outcome.error is not None:
-                    reason = f"{outcome.error['code']}: {outcome.error['message'][:200]}"
-                    break
-            found[name] = reason
-        return found
+        """Return why a tool is not used, by wire name."""
+        return {
+            name: self.probe.reasons.get(
+                name, "no arguments could be made that fit its schema; give examples"
+            )
+            for name in self._given
+            if name not in self._samples
+        }
+
+    @property
+    def given(self) -> tuple[Tool, ...]:
+        """All tools, whether they can be used or not."""
+        return tuple(self._given.values())
+
+    def verdicts(self) -> list[Verdict]:
+        """Return for each tool whether it is used; where it is not, why, and what to write."""
+        reasons = self.failures()
+        return [
+            Verdict(
+                name,
+                name not in reasons,
+                reasons.get(name, ""),
+                advice(self.name, self._given[name], reasons.get(name, "")),
+            )
+            for name in self._given
+        ]
 
     @staticmethod
     def _operation(tool: Tool) -> Operation:
@@ -173,63 +198,111 @@ class SessionUnit:
         """The tools that worked, with the semantic types of what binds."""
         consumed = {semantic for entries in self._found_offers.values() for _, semantic in entries}
         found = {}
-        for name in self._samples:
-            tool = self._given[name]
-            properties = {}
+        for name, sample in self._samples.items():
+            tool, properties = self._given[name], {}
             # What the user wrote is what is sent for good: only what the examples leave open is bound.
             written = (
                 {key for one in self._hints[name].examples for key in one}
                 if self._is_for_good(tool)
                 else set()
             )
-            for argument, schema in _properties(tool).items():
-                semantic = self._semantic(argument)
+            for argument, schema in properties_of(tool).items():
+                semantic = self._taken(name, argument)
                 if semantic in consumed and argument not in written and "x-semantic" not in schema:
-                    schema = {
-                        **schema,
-                        "x-semantic": semantic,
-                        **({"x-hidden": True} if _is_id(argument) else {}),
-                    }
+                    hidden = {"x-hidden": True} if self._is_hidden(semantic) else {}
+                    schema = {**schema, "x-semantic": semantic, **hidden}
+                if schema.get("format") == "date":
+                    schema = {**schema, "x-surface": "date"}
                 properties[argument] = schema
-            input_schema = {**tool.input_schema, "properties": properties}
-            found[name] = self._operation(msgspec.structs.replace(tool, input_schema=input_schema))
+            offered = {pointer: (kind, self._is_hidden(kind)) for pointer, kind in self._found_offers[name]}
+            changed = msgspec.structs.replace(
+                tool,
+                effects=self.probe.effects.get(name, tool.effects),
+                input_schema={**tool.input_schema, "properties": properties},
+                output_schema=annotated(tool.output_schema, sample, offered),
+            )
+            found[name] = self._operation(changed)
         return found
 
-    def _semantic(self, argument: str) -> str:
-        return f"{self.name} {normal(argument)}"
+    def _semantic(self, key: str) -> str:
+        return f"{self.name} / {key}"
+
+    def _taken(self, name: str, argument: str) -> str:
+        """Return the semantic type of an argument: what its values were seen to be, else what its name says."""
+        for trial in self.probe.trials.get(name, ()):
+            if key := trial.origins.get(argument):
+                return self._semantic(key)
+        return self._semantic(field_key(argument, self._deeds[name].noun))
+
+    def _is_hidden(self, semantic: str) -> bool:
+        """Say whether only an earlier result can give a value: ids, and codes that tools hand out."""
+        key = semantic.rpartition(" / ")[2]
+        return (
+            is_id(key)
+            or re.search(r"\b(sku|iban|isbn|code|number|serial|slug|ref|reference|key)$", key) is not None
+        )
+
+    @cached_property
+    def _nouns(self) -> dict[str, str]:
+        """By semantic type what a value of it stands for: what the records are called that reading tools list it in."""
+        found: dict[str, str] = {}
+        for name in sorted(self._samples, key=lambda one: (len(self._given[one].required), one)):
+            for one in scalars(self._samples[name], self._deeds[name]):
+                found.setdefault(self._semantic(one.key), one.noun)
+        return found
+
+    @cached_property
+    def _deeds(self) -> dict[str, Deed]:
+        return {name: deed_of(tool.name, tool.description) for name, tool in self._given.items()}
 
     @cached_property
     def _found_offers(self) -> dict[str, list[tuple[str, str]]]:
         """By tool: (pointer, semantic type) of scalars in its sample result that another tool has an argument for."""
         wanted: dict[str, set[str]] = {}
-        for name, tool in self._given.items():
-            for argument, schema in _properties(tool).items():
-                kinds = schema.get("type")
-                if kinds in {"string", "integer"} and "enum" not in schema:
-                    wanted.setdefault(normal(argument), set()).add(name)
+        for name in self._samples:
+            for argument, schema in properties_of(self._given[name]).items():
+                if schema.get("type", "string") in {"string", "integer"} and "enum" not in schema:
+                    semantic = self._taken(name, argument)
+                    if self._is_hidden(semantic) or _is_always_made(
+                        argument, self.probe.trials.get(name, [])
+                    ):
+                        wanted.setdefault(semantic, set()).add(name)
         found: dict[str, list[tuple[str, str]]] = {}
+        effects = {name: self.probe.effects.get(name, self._given[name].effects) for name in self._samples}
         for name, result in self._samples.items():
+            effect = effects[name]
             entries: list[tuple[str, str]] = []
-            for pointer, last in _scalars(result):
-                users = wanted.get(normal(last), set()) - {name}
-                semantic = self._semantic(last)
-                if users and semantic not in {known for _, known in entries} and len(entries) < _MOST_OFFERS:
-                    entries.append((pointer, semantic))
+            trial = next(iter(self.probe.trials.get(name, ())), None)
+            sent = set(map(repr, trial.arguments.values())) if trial is not None else set()
+            for one in scalars(result, self._deeds[name]):
+                semantic = self._semantic(one.key)
+                known = {kind for _, kind in entries}
+                # What was sent in comes back: nobody needs it from here. Of a list the first two are spoken of.
+                second = re.search(r"(^|/)1(/|$)", one.pointer) is not None and effect == "read"
+                again = semantic in known and not (
+                    second and "/1" not in "".join(map(itemgetter(0), entries))
+                )
+                fresh = not again and one.pointer.count("/1") <= 1 and repr(one.value) not in sent
+                if wanted.get(semantic, set()) - {name} and fresh and len(entries) < _MOST_OFFERS:
+                    entries.append((one.pointer, semantic))
             found[name] = entries
+        shown = {
+            semantic
+            for name, entries in found.items()
+            if effects[name] in {"read", "create"}
+            for _, semantic in entries
+        }
+        for name, entries in found.items():
+            if effects[name] in {"update", "delete"}:  # what it was done to is known already
+                found[name] = [entry for entry in entries if entry[1] not in shown]
         return found
 
     @cached_property
     def offers(self) -> dict[str, tuple[Offer, ...]]:
         """What results offer for binding."""
-        hidden = {
-            self._semantic(argument)
-            for operation in self.operations.values()
-            for argument, schema in _properties(operation.tool).items()
-            if schema.get("x-hidden")
-        }
         return {
             name: tuple(
-                Offer(pointer, parse_pointer(pointer), semantic, semantic in hidden)
+                Offer(pointer, parse_pointer(pointer), semantic, self._is_hidden(semantic))
                 for pointer, semantic in self._found_offers[name]
             )
             for name in self.operations
@@ -238,28 +311,36 @@ class SessionUnit:
     @cached_property
     def wording(self) -> dict[str, ToolWording]:
         """The words of the usable tools."""
+        given = {entry.semantic for entries in self.offers.values() for entry in entries}
         found = {}
         for name, operation in self.operations.items():
             hints, tool = self._hints.get(name, ToolHints()), operation.tool
-            deed = words_of(tool.name)
-            refer = {}
-            for offer in self.offers[name]:
-                refer[offer.pointer] = Reference(("the one just given",), (f'the one that "{deed}" gave',))
-            hinted, tried = tuple(hints.outputs), name in self._tried
+            trial = next(iter(self.probe.trials.get(name, ())), None)
+            sent = trial.arguments if trial is not None else {}
             # What nobody has seen yet is not promised in an answer.
-            outputs = self._outputs(name, self._samples[name]) if tried else hinted
-            said = {one for text in hints.ask for one in re.findall(r"\{(\w+)\}", text)}
-            arguments = {key: key in tool.required for key in tool.parameters if key not in said}
-            phrase = Phrase(
-                tuple(hints.ask) or _phrases(tool, deed),
-                f"done: {deed}" if tool.effects != "read" else "",
-                "the answer",
+            outputs = tuple(hints.outputs)
+            if not outputs and trial is not None:
+                outputs = outputs_of(tool, self._deeds[name], trial.result, sent)
+            bound = {}
+            for argument, schema in properties_of(tool).items():
+                semantic = self._taken(name, argument)
+                key = semantic.rpartition(" / ")[2]
+                if semantic in given or (
+                    trial is not None and trial.origins.get(argument) in self._nouns.values()
+                ):
+                    noun = noun_of_key(key, self._nouns.get(semantic) or self._deeds[name].noun)
+                    bound[argument] = Bound(noun, bool(schema.get("x-hidden")))
+            nouns = {one.pointer: noun_of_key(one.semantic.rpartition(" / ")[2], self._nouns.get(one.semantic, "")) for one in self.offers[name]}  # fmt: skip
+            words = own_wording(
+                tool, self._deeds[name], bound, self._samples[name], self.offers[name], outputs, nouns
             )
-            found[name] = tool_wording(phrase, arguments, outputs, refer)
+            if hints.ask:
+                said = {one for text in hints.ask for one in re.findall(r"\{(\w+)\}", text)}
+                arguments = {key: key in tool.required for key in tool.parameters if key not in said}
+                asked = tool_wording(Phrase(tuple(hints.ask), "", ""), arguments, outputs, {})
+                words = msgspec.structs.replace(words, ask=asked.ask, plan=asked.plan, missing=asked.missing)
+            found[name] = words
         return found
-
-    def _outputs(self, name: str, result: Any) -> tuple[str, ...]:
-        return tuple(self._hints.get(name, ToolHints()).outputs) or reportable(result)
 
     def open(self, salt: str) -> Opened:
         """Return a new world."""
@@ -281,13 +362,7 @@ class SessionUnit:
             tool = world.operations[name].tool
             if self._is_for_good(tool):
                 return self._for_good(name, tool)
-            found = self._examples(name, tool, rng)
-            hidden = {key for key, schema in _properties(tool).items() if schema.get("x-hidden")}
-            return [
-                {key: value for key, value in arguments.items() if key not in hidden}
-                for arguments in found
-                if all(is_sayable(value) for key, value in arguments.items() if key not in hidden)
-            ]
+            return self._proposed(name, tool, rng)
 
         return propose
 
@@ -301,93 +376,60 @@ class SessionUnit:
                 found.append({**one, **dict.fromkeys(left, BOUND)})
         return found
 
-    def _examples(self, name: str, tool: Tool, rng: Random) -> list[dict[str, Any]]:
+    def _proposed(self, name: str, tool: Tool, rng: Random) -> list[dict[str, Any]]:
+        """Return what worked, and the like of it: made-up values are made anew, what only an earlier call gives is bound."""
+        hidden = {key for key, schema in properties_of(tool).items() if schema.get("x-hidden")}
+        given = self._hints.get(name, ToolHints()).examples
+        found: list[dict[str, Any]] = []
+        for trial in [Trial(one, {}, [], None, False) for one in given] or self.probe.trials.get(name, []):
+            made = {key for key in trial.made if "x-semantic" in tool.parameters.get(key, {})}
+            literals = {key: value for key, value in trial.arguments.items() if key not in hidden}
+            if all(is_sayable(value) for key, value in literals.items() if key not in made):
+                found.append({**literals, **dict.fromkeys(made - hidden, BOUND)})
+        free = [
+            key
+            for trial in self.probe.trials.get(name, [])[:1]
+            for key in trial.arguments
+            if key not in trial.origins
+        ]
+        if not given and free and found and tool.effects in {"create", "update"}:
+            like = [one for one in self._invented(name, tool, rng) if one.keys() >= set(free)]
+            again = [{**found[0], **{key: one[key] for key in free if key not in hidden}} for one in like[:3]]
+            found += [
+                one
+                for one in again
+                if one not in found and all(is_sayable(v) for v in one.values() if v is not BOUND)
+            ]
+        # "standard" stands for what nobody knows better: where anything else works, people say that.
+        known = [one for one in found if not any(_is_filler(v, tool, key) for key, v in one.items())]
+        return known or found
+
+    def _invented(self, name: str, tool: Tool, rng: Random) -> list[dict[str, Any]]:
         """Return the user's examples, else up to three sets of arguments made from the schema."""
         given = self._hints.get(name, ToolHints()).examples
         if given:
             return [dict(one) for one in given]
         validator = SchemaValidator(tool.input_schema, name)
-        found: list[dict[str, Any]] = []
+        noun, found = self._deeds[name].noun, list[dict[str, Any]]()
         for number in range(3):
-            made = _made(tool, rng, number)
+            made = made_arguments(tool, rng, number, noun)
             if made is not None and made not in found and validator.is_valid(made):
                 found.append(made)
         return found
 
 
-def _made(tool: Tool, rng: Random, number: int) -> dict[str, Any] | None:
-    generator = Generator(tool.input_schema, rng, written=True)
-    arguments: dict[str, Any] = {}
-    for key, schema in _properties(tool).items():
-        required = key in tool.required
-        if not required and number == 0:
-            continue
-        if not required and rng.random() < 0.5:
-            continue
-        try:
-            examples = schema.get("examples")
-            if isinstance(examples, list) and examples:
-                value = examples[rng.randrange(len(examples))]
-            else:
-                value = sayable_value(generator, schema, key)
-                if value is None and required:
-                    value = generator.value(schema, key, 2)
-            canonical_bytes(value)
-        except (NoInstanceError, RecursionError, CanonicalError):
-            if required:
-                return None
-            continue
-        if required or (value is not None and is_sayable(value)):
-            arguments[key] = value
-    return arguments
+def _is_filler(value: Any, tool: Tool, argument: str) -> bool:
+    """Say whether a value was made up for want of any other."""
+    return isinstance(value, str) and value in FILLERS and "enum" not in tool.parameters.get(argument, {})
 
 
-def _properties(tool: Tool) -> dict[str, dict[str, Any]]:
-    """Return the schemas of the arguments; `true` allows anything, as `{}` does."""
-    found: dict[str, Any] = tool.input_schema.get("properties", {})
-    return {name: schema if isinstance(schema, dict) else {} for name, schema in found.items()}
+def _is_always_made(argument: str, trials: Sequence[Trial]) -> bool:
+    """Say whether every value that worked had to be created first."""
+    return bool(trials) and all(argument in one.made for one in trials)
 
 
 def _not_called(*_: Any, **__: Any) -> Any:
     raise RuntimeError("a session's tools are called by their world")
-
-
-def _is_id(name: str) -> bool:
-    return re.search(r"(^|_)(id|uuid|token|handle)$|Id$|ID$", name) is not None
-
-
-def _scalars(result: Any) -> list[tuple[str, str]]:
-    """Return (pointer, last name) of every scalar in a result, nearest first, at most 100."""
-    found: list[tuple[str, str]] = []
-    queue: list[tuple[str, str, Any]] = [("", "", result)]
-    while queue and len(found) < 100:
-        pointer, last, value = queue.pop(0)
-        if isinstance(value, dict):
-            for name, inner in value.items():
-                if not str(name).isdigit():
-                    queue.append(
-                        (f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}", str(name), inner)
-                    )
-        elif isinstance(value, list):
-            if value:
-                queue.append((f"{pointer}/0", last, value[0]))
-        elif isinstance(value, str | int | float) and not isinstance(value, bool) and last:
-            found.append((pointer, last))
-    return found
-
-
-def _phrases(tool: Tool, deed: str) -> tuple[str, ...]:
-    """Take the first sentence of the description where it is short and plain, else the name."""
-    sentence = re.split(r"(?<=[a-z)])[.\n]", tool.description.strip(), maxsplit=1)[0].strip()
-    found = [deed]
-    if 8 <= len(sentence) <= 80 and not re.search(r"[{}\[\]_<>`]", sentence):
-        words = sentence.split(" ")
-        first = words[0].lower()
-        # "Returns the price" is what the tool does; asked for it is "return the price".
-        if first.endswith("s") and not first.endswith("ss") and len(first) > 3:
-            first = first[:-1] if not first.endswith(("ches", "shes", "sses", "xes")) else first[:-2]
-        found.insert(0, " ".join([first, *words[1:]]))
-    return tuple(dict.fromkeys(found))
 
 
 def salt_number(salt: str) -> int:

@@ -95,7 +95,7 @@ class SessionWorld:
         facts: The context.
         propose: Sources of atoms by wire name.
         salt: Decides the initial state.
-        allow_effects: Let a live session change things, inside of `for_good`.
+        allow_effects: Let a live session change things, inside of `irreversibly`.
 
     Attributes:
         live_tools: Wire names of the tools that act on what cannot go back: no wrong choice calls them.
@@ -175,7 +175,7 @@ class SessionWorld:
         return self._allow and self._for_good and self.session.safety == "live"
 
     @contextmanager
-    def for_good(self) -> Iterator[None]:
+    def irreversibly(self) -> Iterator[None]:
         """Let calls inside change what cannot be changed back: a gold trajectory, once, and nothing else."""
         self._for_good = True
         try:

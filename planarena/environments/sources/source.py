@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from planarena.config import CallsConfig
 from planarena.environments.state import Footprint
 from planarena.environments.wording import Offer, ToolWording
 from planarena.environments.world import Operation, Outcome
@@ -41,12 +42,14 @@ class SourceOptions(msgspec.Struct, frozen=True):
         allow_effects: Execute gold trajectories once with live tools that cannot go back.
         trusted: Run environment folders (`env:`) in this process, without a sandbox.
         model: A model that makes up the results of tools that nothing can execute; "" for none.
+        calls: How that model is asked, with its budgets: what one process may spend.
     """
 
     unsafe_no_sandbox: bool = False
     allow_effects: bool = False
     model: str = ""
     trusted: bool = False
+    calls: CallsConfig | None = None
 
 
 class LiveWorld(Protocol):

@@ -11,19 +11,92 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planarena.data import load_yaml
 from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
+from planarena.environments.sources.things import descriptions_of, has_people, topic_of
 
 if TYPE_CHECKING:
     from faker import Faker
 
-__all__ = ["Vocabulary", "everyday_facts", "has_people", "has_titles", "is_placeholder"]
+__all__ = ["LASTING", "Vocabulary", "everyday_facts", "is_placeholder"]
 
 _WORDS = Path(__file__).with_name("everyday.yaml")
 _PLAIN = ("standard", "regular", "basic", "general", "main", "default")
-_PRICES = (4.9, 7.5, 12.5, 15, 19.9, 24, 29.5, 35, 42, 49, 59.9, 75, 85, 99, 120, 149, 180, 240, 310, 380)
+_PRICES: tuple[float, ...] = (
+    4.95,
+    7.25,
+    12.75,
+    15,
+    19.95,
+    24,
+    29.25,
+    35,
+    42,
+    49,
+    59.95,
+    75,
+    85,
+    99,
+    120,
+    149,
+    180,
+    240,
+    310,
+    380,
+)
+_LARGE: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
+    (
+        re.compile(r"\b(salary|wages?|revenue|budget|goal|income|deal|loan|mortgage)\b"),
+        (24_000, 32_500, 41_000, 48_000, 56_500, 64_000),
+    ),
+    (re.compile(r"\b(rent|deposit|premium)\b"), (690, 780, 850, 940, 1_050, 1_200, 1_380)),
+    (re.compile(r"\b(hourly|per hour|wage)\b"), (14, 16, 18, 21, 24, 28)),
+)
+_BY_NOUN: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
+    (
+        re.compile(r"\b(menu item|dish|meal|drink|food|recipe|coffee|topping|modifier|dessert)$"),
+        (4.5, 5.75, 6.25, 7, 8.5, 9.75, 11, 12.5, 14, 16.5),
+    ),
+    (
+        re.compile(r"\b(ticket type|ticket|admission|book|ebook|song|track|album|movie|magazine|variant)$"),
+        (6, 8, 9.5, 12, 14, 18, 22, 25, 32),
+    ),
+    (re.compile(r"\b(vehicle|car|van|truck|boat)$"), (8_900, 12_400, 15_800, 19_900, 24_500)),
+    (
+        re.compile(r"\b(property|house|home|apartment|deal|opportunity|building)$"),
+        (18_500, 27_000, 34_000, 42_500, 58_000),
+    ),
+)
+# Usual numbers of what has a usual number.
+_SPANS = tuple(
+    (re.compile(pattern), span)
+    for pattern, span in (
+        (r"\b(bedrooms?|bathrooms?|adults)$", (1, 3)), (r"\bchildren$", (0, 2)), (r"\b(party size|guests?|guest count|persons|people)$", (2, 8)),
+        (r"\b(seats|seat count)$", (2, 8)), (r"\b(nights|weeks|terms?)$", (1, 4)), (r"\bcalories$", (120, 780)), (r"\b(capacity|max attendees|max enrollment|attendance)$", (20, 240)),
+        (r"\b(employees|employee count|headcount|staff count|company size)$", (8, 240)), (r"\b(year built|construction year|built year)$", (1935, 2018)),
+        (r"\bgrade( level)?$", (1, 12)), (r"\bcredits$", (2, 6)), (r"\b(pages|page count|number of pages)$", (12, 380)), (r"\bpopulation$", (4_000, 420_000)),
+        (r"\bfloors?$", (1, 9)), (r"\b(rating|stars)$", (3, 5)), (r"\b(square feet|sqft|floor area)$", (420, 2_400)), (r"\b(stops?|stop count)$", (3, 14)), (r"\b(tax( rate)?|vat)( percent(age)?)?$|^percentage$", (5, 21)), (r"\b(discount|percent off|commission)( percent(age)?| rate)?$", (5, 30)),
+        (r"\b(storage |freezer )?temperature$", (-4, 24)), (r"\bprobability$", (10, 90)),
+    )
+)  # fmt: skip
+# How many days something takes of which everybody knows.
+LASTING = (
+    (
+        re.compile(
+            r"\b(event|meeting|appointment|session|webinar|workshop|lesson|party|viewing|visit|shift|exam)$"
+        ),
+        (0, 2),
+    ),
+    (re.compile(r"\b(conference|course|training|camp|tournament)$"), (1, 4)),
+    (
+        re.compile(
+            r"\b(booking|reservation|trip|stay|rental|holiday|vacation|leave|absence|time off|time off request|leave request)$"
+        ),
+        (2, 11),
+    ),
+)
 _DAYS = {"created": (20, 400), "updated": (1, 19), "past": (20, 200), "start": (2, 30), "end": (35, 90)}
 _OF_WHO = {
     "person": "person", "first_name": "first", "last_name": "last", "email": "email", "username": "username",
-    "company": "company", "city": "city", "region": "region", "country": "country", "country_code": "code",
+    "company": "company", "city": "city", "region": "region", "region_code": "region_code", "country": "country", "country_code": "code",
     "time_zone": "zone", "street": "street", "postcode": "postcode",
 }  # fmt: skip
 _PICKED = {
@@ -52,52 +125,6 @@ def _faker() -> Faker:
     return Faker("en_US")
 
 
-@cache
-def _titles() -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
-    return tuple(
-        (re.compile(rf"\b({pattern})"), tuple(names)) for pattern, names in load_yaml(_WORDS)["titles"]
-    )
-
-
-@lru_cache(maxsize=4096)
-def _topic(noun: str) -> tuple[str, ...] | str:
-    """Return the names that things of a noun have: `person`, `company`, or the names."""
-    words = load_yaml(_WORDS)
-    # "blog post" is a post: the last word counts before the others.
-    for text in (noun.rsplit(" ", maxsplit=1)[-1], noun):
-        if noun.endswith(" account") and re.search(r"develop|user|customer|client|partner|member", noun):
-            return "company"
-        if re.search(rf"\b({words['people']})s?$", text):
-            return "person"
-        if re.search(rf"\b({words['companies']})", text):
-            return "company"
-        for pattern, names in _titles():
-            if pattern.search(text):
-                return names
-    return ()
-
-
-@lru_cache(maxsize=4096)
-def _descriptions(noun: str) -> tuple[str, ...]:
-    """Return what descriptions of things of a noun say; the last word counts before the others."""
-    words = load_yaml(_WORDS)
-    for text in (noun.rsplit(" ", maxsplit=1)[-1], noun):
-        for pattern, found in words["told"]:
-            if re.search(rf"\b({pattern})", text):
-                return tuple(found)
-    return tuple(words["descriptions"])
-
-
-def has_titles(noun: str) -> bool:
-    """Say whether it is known what things of a noun are called."""
-    return bool(_topic(noun))
-
-
-def has_people(noun: str) -> bool:
-    """Say whether things of a noun are people."""
-    return noun.endswith(" by") or _topic(noun) == "person"
-
-
 def is_placeholder(example: Any, name: str) -> bool:
     """Say whether an example stands for a value rather than being one: `string`, `<name>`, the field's own name."""
     if not isinstance(example, str):
@@ -122,6 +149,7 @@ class Who(NamedTuple):
     company: str
     city: str
     region: str
+    region_code: str
     country: str
     code: str
     zone: str
@@ -134,7 +162,7 @@ def _invent(key: str) -> Who:
     fake, rng = _faker(), Random(key)
     fake.seed_instance(rng.getrandbits(48))
     first, last = fake.first_name(), fake.last_name()
-    city, region, country, code, zone = _pick(load_yaml(_WORDS)["places"], rng)
+    city, region, country, code, zone, short = _pick(load_yaml(_WORDS)["places"], rng)
     login = f"{first}.{last}".lower()
     return Who(
         f"{first} {last}",
@@ -145,6 +173,7 @@ def _invent(key: str) -> Who:
         str(fake.company()).replace(",", "").replace(" and ", " & "),
         city,
         region,
+        short,
         country,
         code,
         zone,
@@ -158,21 +187,37 @@ class Vocabulary:
 
     Args:
         now: Its present, ISO 8601: what was created lies before it, what is due after it.
+        whose: What the values belong to: equal texts, one person in one place.
+        setting: What the API speaks of, which tells what a noun means: see `topic_of`.
     """
 
-    def __init__(self, now: str = "2026-03-02T10:00", whose: str = "") -> None:
-        self.now, self.whose = datetime.fromisoformat(now), whose
+    def __init__(self, now: str = "2026-03-02T10:00", whose: str = "", setting: str = "") -> None:
+        self.now, self.whose, self.setting = datetime.fromisoformat(now), whose, setting
+        self.name = "", ""
 
     def about(self, whose: str) -> Vocabulary:
         """Return the same vocabulary for the fields of one thing: its names, addresses and places belong together."""
-        return Vocabulary(self.now.isoformat(), whose)
+        return Vocabulary(self.now.isoformat(), whose, self.setting)
+
+    def named(self, first: str, last: str) -> Vocabulary:
+        """Return the same vocabulary for one person whose name is known."""
+        found = self.about(self.whose)
+        found.name = first, last
+        return found
 
     def _who(self, noun: str, rng: Random) -> Who:
         """Return whom a field is about: what belongs to one thing is about one, but for its other people."""
         if not self.whose:
             return _invent(str(rng.getrandbits(48)))
-        other = noun if _topic(noun) == "person" or noun.endswith(" by") else ""
-        return _invent(f"{self.whose} {other}")
+        other = noun if has_people(noun) else ""
+        found = _invent(f"{self.whose} {other}")
+        first, last = self.name
+        if not first or noun.endswith(" by"):
+            return found
+        login = f"{first}.{last}".lower()
+        return found._replace(
+            person=f"{first} {last}", first=first, last=last, email=f"{login}@example.com", username=login
+        )
 
     # -- texts -------------------------------------------------------------------------------------
 
@@ -190,7 +235,11 @@ class Vocabulary:
         if not kind:
             return None
         words = load_yaml(_WORDS)
-        if kind == "title":
+        if kind == "title" or (
+            kind == "subject"
+            and isinstance(topic_of(noun, self.setting), tuple)
+            and topic_of(noun, self.setting)
+        ):
             return self.title(noun or spaced(name), rng, number)
         if kind == "person" and "full" in spaced(name) and noun and not has_people(noun):
             return self.title(noun, rng, number)
@@ -199,7 +248,8 @@ class Vocabulary:
         if kind in {"message", "description"} and re.search(words["troubles"], noun):
             return str(_pick(words["reports"], rng))
         if kind == "description" and noun:
-            return str(_pick(words["bios"] if has_people(noun) else _descriptions(noun), rng))
+            kind_of_thing = "company" if topic_of(noun, self.setting) == "company" else noun
+            return str(_pick(words["bios"] if has_people(noun) else descriptions_of(kind_of_thing), rng))
         if kind in _PICKED:
             return str(_pick(words[_PICKED[kind]], rng))
         if kind in _FIXED:
@@ -207,7 +257,7 @@ class Vocabulary:
         if kind in {"language", "locale"}:
             return str(_pick(words["languages"], rng)[kind == "language"])
         if kind in {"date", "date-time", "time"}:
-            return self.moment(name, rng, kind)
+            return self.moment(name, rng, kind, noun)
         if kind == "type":
             return re.sub(r"\W+", "_", noun) if noun else None
         return self._made(kind, name, noun, rng)
@@ -256,7 +306,7 @@ class Vocabulary:
 
     def title(self, noun: str, rng: Random, number: int | None = None) -> str:
         """Return what something of a noun is called."""
-        topic = "person" if noun.endswith(" by") else _topic(noun)
+        topic = "person" if noun.endswith(" by") else topic_of(noun, self.setting)
         if isinstance(topic, str) and topic:
             return str(getattr(self._who(noun, rng), topic))
         names = topic or tuple(load_yaml(_WORDS)["generic"])
@@ -264,31 +314,51 @@ class Vocabulary:
 
     # -- moments and numbers -------------------------------------------------------------------------
 
-    def moment(self, name: str, rng: Random, kind: str) -> str:
+    def moment(self, name: str, rng: Random, kind: str, noun: str = "") -> str:
         """Return a date, a time or both, on the right side of now."""
-        found = self._moment(name, rng)
+        found = self._moment(name, rng, kind, noun)
         if kind == "date":
             return found.date().isoformat()
         return found.strftime("%H:%M:%SZ" if kind == "time" else "%Y-%m-%dT%H:%M:%SZ")
 
-    def _moment(self, name: str, rng: Random) -> datetime:
+    def _moment(self, name: str, rng: Random, kind: str = "", noun: str = "") -> datetime:
         role = moment_of(name)
         if role == "birth":
             return datetime(1960 + rng.randrange(42), rng.randrange(1, 13), rng.randrange(1, 28))
+        if kind in {"date-time", "time"} and role in {"start", "end"} and self.whose:
+            # What has an hour begins and ends on one day.
+            own = Random(f"day of {self.whose}")
+            day = self.now + timedelta(days=own.randrange(2, 30))
+            begin = day.replace(hour=own.randrange(8, 18), minute=15 * own.randrange(4), second=0)
+            return begin if role == "start" else begin + timedelta(minutes=30 * own.randrange(2, 7))
+        short = next((days for pattern, days in LASTING if pattern.search(noun)), None)
+        if short is not None and role in {"start", "end"} and self.whose:
+            own = Random(f"days of {self.whose}")
+            begin = self.now + timedelta(days=own.randrange(2, 30))
+            return begin if role == "start" else begin + timedelta(days=own.randrange(*short))
         low, high = _DAYS[role]
         days = timedelta(days=rng.randrange(low, high))
         day = self.now + days if role in {"start", "end"} else self.now - days
         return day.replace(hour=rng.randrange(8, 18), minute=rng.randrange(0, 60, 5), second=0)
 
-    def number(self, name: str, kind: str, rng: Random) -> int | float | None:
+    def number(self, name: str, kind: str, rng: Random, noun: str = "") -> int | float | None:
         """Return a number for a field, or None where its name does not tell what it holds.
 
         Args:
             name: The field's.
             kind: `integer` or `number`.
             rng: Chooses.
+            noun: What the field belongs to: a dish costs less than a van.
         """
         meaning = kind_of_number(name)
+        words = spaced(name)
+        usual = next((span for pattern, span in _SPANS if pattern.search(words)), None)
+        if (
+            usual is not None
+            and meaning not in {"epoch", "id", "minutes"}
+            and (meaning != "price" or "rate" in words)
+        ):
+            return rng.randrange(usual[0], usual[1] + 1)
         if not meaning:
             return None
         if meaning == "epoch":
@@ -301,7 +371,10 @@ class Vocabulary:
                 round(low + rng.random() * (high - low), 4) if kind == "number" else rng.randrange(low, high)
             )
         if meaning == "price":
-            price = float(_pick(_PRICES, rng))
+            usual_prices = next((found for pattern, found in _LARGE if pattern.search(words)), None)
+            if usual_prices is None:
+                usual_prices = next((found for pattern, found in _BY_NOUN if pattern.search(noun)), _PRICES)
+            price = float(_pick(usual_prices, rng))
             return price if kind == "number" and price % 1 else round(price)
         if meaning == "minutes":
             return 15 * rng.randrange(1, 9)

@@ -8,10 +8,13 @@ and its other operations run only where the user allows effects.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import socket
 import ssl
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -192,6 +195,7 @@ class HttpSession:
         self, endpoint: Endpoint, method: str, headers: dict[str, str], body: bytes | None
     ) -> tuple[int, str, bytes]:
         connection = _Pinned(endpoint, self._seconds)
+        over = _Deadline(connection, self._seconds)
         own = {"Host": endpoint.host if endpoint.port in {80, 443} else f"{endpoint.host}:{endpoint.port}"}
         own |= {"User-Agent": "planarena", "Accept": "application/json, */*;q=0.5", **headers}
         own |= self._secrets.get(f"{endpoint.host}:{endpoint.port}", self._secrets.get(endpoint.host, {}))
@@ -199,10 +203,17 @@ class HttpSession:
             connection.request(method, endpoint.target, body=body, headers=own)
             response = connection.getresponse()
             data = response.read(MAX_BODY + 1)
+            if over.passed:
+                raise TimeoutError
             if len(data) > MAX_BODY:
                 raise ValueError(f"the answer is longer than {MAX_BODY} bytes")
             return response.status, response.headers.get("Location", ""), data
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if over.passed:
+                raise TimeoutError from error
+            raise
         finally:
+            over.lift()
             connection.close()
 
     def start_anew(self, salt: str) -> None:
@@ -230,12 +241,46 @@ class _Pinned(http.client.HTTPConnection):
     def __init__(self, endpoint: Endpoint, seconds: float) -> None:
         super().__init__(endpoint.address, endpoint.port, timeout=seconds)
         self._endpoint = endpoint
+        # The client lets go of it when an answer begins that the server ends by closing.
+        self.held: socket.socket | None = None
 
     def connect(self) -> None:
         super().connect()
+        self.held = self.sock
         if self._endpoint.scheme == "https":
             context = ssl.create_default_context()
-            self.sock = context.wrap_socket(self.sock, server_hostname=self._endpoint.host)
+            # Apart from the wrapping, so that the deadline can end the handshake too.
+            self.sock = context.wrap_socket(
+                self.sock, server_hostname=self._endpoint.host, do_handshake_on_connect=False
+            )
+            self.held = self.sock
+            self.sock.do_handshake()
+
+
+class _Deadline:
+    """Ends a connection after some seconds, whatever comes meanwhile: a socket's time-out begins anew with every byte.
+
+    Attributes:
+        passed: The time is over.
+    """
+
+    def __init__(self, connection: _Pinned, seconds: float) -> None:
+        self.passed = False
+        self._connection, self._seconds = connection, seconds
+        self._lifted = threading.Event()
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def lift(self) -> None:
+        """The request is over."""
+        self._lifted.set()
+
+    def _watch(self) -> None:
+        wait = self._seconds
+        while not self._lifted.wait(wait):
+            self.passed, wait = True, 0.2
+            if self._connection.held is not None:
+                with contextlib.suppress(OSError):
+                    self._connection.held.shutdown(socket.SHUT_RDWR)
 
 
 def _request_of(

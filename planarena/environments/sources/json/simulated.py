@@ -22,6 +22,7 @@ from planarena.tools.validation import SchemaValidator
 from planarena.tools.wire_names import with_wire_names
 
 if TYPE_CHECKING:
+    from planarena.config import CallsConfig
     from planarena.llm import SyncGateway
 
 __all__ = ["SimulatedSession", "ask_gateway", "open_simulated", "require_gateway"]
@@ -44,17 +45,33 @@ def require_gateway(source: str) -> None:
     raise EnvironmentUnavailableError("nothing here can execute these tools", where=source, fix=how)
 
 
-def ask_gateway(model: str) -> tuple[SyncGateway, Complete]:
+def ask_gateway(model: str, calls: CallsConfig | None = None) -> tuple[SyncGateway, Complete]:
     """Return a gateway, which keeps every answer, and a function that asks a model through it.
+
+    Args:
+        model: As on the command line.
+        calls: Its limits and budgets; None for the defaults.
 
     Raises:
         UserError: The model's name cannot be read.
     """
-    from planarena.llm import Request, SyncGateway, read_model
+    from planarena.config import CallsConfig
+    from planarena.llm import Budget, Request, SyncGateway, read_model
 
-    gateway = SyncGateway([model])
+    calls = calls or CallsConfig()
     # The key's variable is no part of the name by which requests call a model.
     name = read_model(model).name
+    asked = msgspec.structs.replace(
+        read_model(model),
+        concurrency=calls.concurrency,
+        requests_per_minute=calls.requests_per_minute,
+        tokens_per_minute=calls.tokens_per_minute,
+        timeout=calls.timeout,
+        attempts=calls.attempts,
+        price=calls.price,
+    )
+    budget = Budget(usd=calls.budget_usd, tokens=calls.budget_tokens, calls=calls.budget_calls)
+    gateway = SyncGateway([asked], budget=budget)
 
     def complete(messages: list[dict[str, str]]) -> str:
         request = Request(

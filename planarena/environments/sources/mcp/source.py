@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import time
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -37,6 +39,9 @@ __all__ = ["ServerSession", "open_servers"]
 _SERVICE = Path(__file__).with_name("_service.py")
 # Servers that answer a failure as if it were a success nearly all begin its text so.
 _FAILURE = r"^\s*(Error|Database error|Failed|Failure|Exception|Traceback)\b"
+
+# Of what a server writes on its stderr: letters of a line, and lines.
+_REPEATED, _MOST_REPEATED = 300, 3
 
 
 class ServerSession:
@@ -79,8 +84,9 @@ class ServerSession:
             python=managed.environment("mcp").python,
             readable=readable,
             # A JavaScript engine reserves address space by the terabyte without using it: its heap is limited below.
+            # Of a server elsewhere only the client runs here: this bounds what it reads of an answer without end.
             limits=Limits(
-                memory_bytes=1 << 46,
+                memory_bytes=2 << 30 if config.url else 1 << 46,
                 processes=128,
                 cpu_seconds=1200,
                 reply_bytes=4 << 20,
@@ -92,13 +98,17 @@ class ServerSession:
         )
         self._kept: dict[str, int] = {}
         self._digest: str | None = None
+        self._said: set[str] = set()
         try:
             self.info: dict[str, Any] = self._worker.call("start", told)
             self.listed: list[dict[str, Any]] = self._worker.call("tools")
         except SandboxError as error:
+            sandbox = self._worker._sandbox
+            time.sleep(0.2 if sandbox is not None else 0)  # its last words are still on their way
+            said = sandbox.complaint.strip()[-1500:] if sandbox is not None else ""
             self._worker.close()
             raise SourceError(
-                f"the server does not start: {str(error)[:500]}",
+                f"the server does not start: {str(error)[:500]}{f'; it wrote: {said}' if said else ''}",
                 where=where,
                 fix="run its command by hand; in the sandbox it sees no network and no files but its own",
             ) from error
@@ -134,12 +144,17 @@ class ServerSession:
             # The hash comes with the result: a call is one exchange, not two.
             result, self._digest = worker.call("call", [tool.name, dict(arguments)])
         except ReplyError as error:
+            if worker._sandbox is not None:
+                time.sleep(0.05)  # its last words are still on their way
+                self._repeat(worker._sandbox.complaint)
             return failure("tool_error", "protocol_error", error.message)
-        except WorkerTimeoutError:
+        except WorkerTimeoutError as error:
+            self._repeat(str(error))
             return failure(
                 "timeout", "timeout", f"{tool.name} did not answer in time and its server was stopped."
             )
         except WorkerDiedError as error:
+            self._repeat(str(error))
             return failure(
                 "tool_error",
                 "result_too_large" if "longer than" in str(error) else "worker_died",
@@ -151,6 +166,18 @@ class ServerSession:
         if re.search(rule, text):
             return failure("tool_error", "failed_by_rule", text)
         return make_outcome(_value_of(result, text))
+
+    def _repeat(self, text: str) -> None:
+        """Say on our own stderr what the server wrote on its, once: it differs from run to run, so no outcome holds it."""
+        words = ([line for line in text.splitlines() if line.strip()] or [""])[-1].strip()[-_REPEATED:]
+        if not words or words in self._said or len(self._said) == _MOST_REPEATED:
+            return
+        self._said.add(words)
+        plain = "".join(letter if letter.isprintable() else " " for letter in words)
+        sys.stderr.write(
+            f"note: the server {self.name!r} failed in a call; the last that it wrote: {plain}\n"
+        )
+        sys.stderr.flush()
 
     def start_anew(self) -> None:
         """Go to the initial state."""
@@ -290,7 +317,8 @@ def open_servers(file: Path, options: SourceOptions = SourceOptions()) -> Sessio
         for tool in named
     }
     rules = {(tool.namespace, tool.name): hints[tool.wire_name].error for tool in named}
-    facts = {key: value for config in configs.values() for key, value in config.planarena.facts.items()}
+    facts: dict[str, Any] = {"now": "2026-03-02T09:00"}  # as the servers are told
+    facts |= {key: value for config in configs.values() for key, value in config.planarena.facts.items()}
     return SessionUnit(
         " ".join(["mcp", *sorted(configs)]),
         _Servers(servers, rules),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from random import Random
 from typing import Any
 
+from planarena.environments.sources.field_kinds import moment_of
 from planarena.environments.sources.generic_wording import is_sayable, sayable_value
-from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.asking import handle_of, styles_of
+from planarena.environments.sources.instances import BAD, Generator, NoInstanceError
+from planarena.environments.sources.openapi.asking import styles_of
+from planarena.environments.sources.openapi.deeds import DEEDS, outcome_of
 from planarena.environments.sources.openapi.emulator import EmulatedApi
-from planarena.environments.sources.openapi.resources import Api, Route, normal
+from planarena.environments.sources.openapi.naming import is_person, names_of, topic_noun
+from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
 from planarena.environments.sources.openapi.telling import main_fields, noun_of
 from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.records.canonical import CanonicalError, canonical_bytes
@@ -32,7 +36,7 @@ class ArgumentMaker:
     def __init__(self, api: Api, tools: Mapping[str, Tool], shapes: Sequence[str]) -> None:
         self._api, self._tools, self._shapes = api, tools, shapes
         self._styles = {
-            name: styles_of(api.routes[name], tool, noun_of(api, api.routes[name]))
+            name: styles_of(api, api.routes[name], tool, noun_of(api, api.routes[name]))
             for name, tool in tools.items()
         }
 
@@ -45,7 +49,7 @@ class ArgumentMaker:
         times = 3 if route.role == "update" else 2
         seen: set[bytes] = set()
         names: set[str] = set()  # two new things of one scenario have two names
-        handle = normal(handle_of(self._api, route.shape))
+        handles = self._handles(route)
         for _ in range(times):
             arguments = self._path_arguments(route, tool, handlers, rng, hidden=hidden)
             if arguments is None or not self._other_arguments(route, tool, handlers, rng, arguments):
@@ -54,17 +58,21 @@ class ArgumentMaker:
                 identity = canonical_bytes(arguments)
             except CanonicalError:
                 continue
-            named = {
+            named = " ".join(
                 str(value)
                 for key, value in arguments.items()
-                if handle and normal(route.operation.placement[key][1]) == handle
-            }
-            if named & names:
+                if normal(route.operation.placement[key][1]) in handles
+            )
+            if named and named in names:
                 continue
-            names |= named
+            names.add(named)
             if identity not in seen:
                 seen.add(identity)
                 yield arguments
+
+    def _handles(self, route: Route) -> set[str]:
+        naming = names_of(self._api, route.shape)
+        return set(map(normal, naming.fields)) if naming is not None else set()
 
     def _path_arguments(
         self, route: Route, tool: Tool, handlers: EmulatedApi, rng: Random, *, hidden: bool
@@ -76,6 +84,11 @@ class ArgumentMaker:
                 rows = list(handlers.state.scan(shape))
                 if inside is not None:
                     rows = [row for row in rows if row["in"] == inside]
+                deed = DEEDS.get(words_of(route.verb)) if route.role == "act" else None
+                if deed is not None and shape == route.shape:
+                    rows = [
+                        row for row in rows if outcome_of(self._api, shape, deed, row["fields"]) is not None
+                    ]
                 if not rows:
                     return None
                 value = rows[rng.randrange(len(rows))]["id"]
@@ -133,8 +146,8 @@ class ArgumentMaker:
             arguments[key] = value
         optional = [key for key in styles if key not in tool.required]
         rng.shuffle(optional)
-        handle = normal(handle_of(self._api, route.shape))
-        main = (main_fields(self._api, route.shape) or frozenset()) | {handle}
+        handles = self._handles(route)
+        main = (main_fields(self._api, route.shape) or frozenset()) | handles
         must = [key for key in optional if normal(route.operation.placement[key][1]) in main]
         if route.role == "create":
             optional = must + [key for key in optional if key not in must]
@@ -152,7 +165,7 @@ class ArgumentMaker:
             if value is not None:
                 arguments[key] = value
                 wanted -= 1
-            elif normal(route.operation.placement[key][1]) == handle:
+            elif normal(route.operation.placement[key][1]) in handles:
                 return False
         return wanted <= 0 or route.role not in {"update", "search"}
 
@@ -168,7 +181,19 @@ class ArgumentMaker:
         if style.kind == "query":
             return self._known_word(route, rows, rng)
         taken = {str(value) for row in rows for value in row["fields"].values() if isinstance(value, str)}
-        noun = handlers.responder.noun(route.shape)
+        noun = topic_noun(self._api, self._api.resources.get(route.shape))
+        if style.kind == "choice":
+            fine = [one for one, words in style.words if not re.search(BAD, words)] or [style.words[0][0]]
+            return fine[rng.randrange(len(fine))]
+        if (
+            style.kind == "date"
+            and route.role == "create"
+            and moment_of(name) in {"created", "updated", "past"}
+        ):
+            # What is new was opened, hired or paid the other day.
+            return (
+                (handlers.responder.vocabulary.now - timedelta(days=rng.randrange(1, 11))).date().isoformat()
+            )
         # What is renamed and what is new have different names.
         first = 2 * rng.randrange(6) + int(route.role == "update")
         for more in range(0, 12, 2):
@@ -190,7 +215,13 @@ class ArgumentMaker:
 
     def _known_word(self, route: Route, rows: Sequence[Any], rng: Random) -> Any:
         """A search asks for what the name of some item begins with."""
-        names = [row["fields"].get(handle_of(self._api, route.shape)) for row in rows]
+        naming = names_of(self._api, route.shape)
+        if naming is None or naming.kind == "number":
+            return None
+        last = naming.fields[-1]  # people are looked for by their family name
+        names = [row["fields"].get(last) for row in rows]
+        part = -1 if is_person(self._api, route.shape) else 0
+        names = [name.split(" ")[part] for name in names if isinstance(name, str)]
         words = [re.sub(r"[^\w-]", "", name.split(" ")[0]) for name in names if isinstance(name, str)]
         words = [word for word in words if len(word) > 3]
         return words[rng.randrange(len(words))] if words else None

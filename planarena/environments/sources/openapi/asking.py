@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from random import Random
 from typing import Any, NamedTuple
 
-from planarena.environments.sources.field_kinds import OPAQUE, kind_of_number, kind_of_text, spaced
-from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.deeds import DEEDS
-from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
-from planarena.environments.sources.vocabulary import has_people, has_titles, is_placeholder
+from planarena.environments.sources.field_kinds import (
+    OPAQUE,
+    in_address,
+    in_place,
+    kind_of_number,
+    kind_of_text,
+    spaced,
+)
+from planarena.environments.sources.openapi.deeds import DEEDS, can_show
+from planarena.environments.sources.openapi.fields import kinds_of, merged_of
+from planarena.environments.sources.openapi.labels import (
+    choice_words,
+    is_counted,
+    is_label,
+    is_moment_told,
+    label_of,
+    time_label,
+)
+from planarena.environments.sources.openapi.naming import HANDLES, Naming, is_person, names_of
+from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
+from planarena.environments.sources.things import has_titles
+from planarena.environments.sources.vocabulary import LASTING, is_placeholder
 from planarena.tools.tool import Tool
 
 __all__ = [
-    "HANDLES",
+    "REMARKS",
     "Style",
-    "handle_of",
-    "is_label",
+    "is_credential",
+    "is_remark",
     "is_speakable",
-    "label_of",
-    "plural",
+    "style_of",
     "styles_of",
+    "tells_nature",
     "why_not",
 ]
 
 _TECHNICAL = re.compile(
-    r"\b(gitignores?|dockerfiles?|licen[sc]es?|commits?|branch(es)?|api|apis|async|auth\w*|batch\w*|blob|bulk|cache\w*|callbacks?|chunk|config\w*|constants?|credentials?|crd|cron|csv|debug\w*|digest|dry|echo|embed|endpoints?|enum\w*|etag|expand|fields?|flags?|force|format|graphql|grant|handshake|hash|health\w*|heartbeat|hooks?|html|http\w*|idempoten\w*|include|index(es)?|ip|json|jwks?|jwt|keys?|live|logs?|lookups?|manifest|meta\w*|metrics?|mutation|namespaces?|nonce|oauth\w*|opt|options|params?|payload|ping|poll|pretty|probe|proxy|query|queue|ready\w*|rest|rpc|rss|saml|schemas?|scim|scopes?|sdk|secrets?|self|sso|ssh|stats|stream|swagger|sync|syntax|telemetry|tokens?|tls|url|urls|uuid|version|versions|webhooks?|wsdl|xml|yaml|odata|delta|diff|ids|v\d+\w*)\b"
+    r"\b(gitignores?|dockerfiles?|licen[sc]es?|commits?|branch(es)?|api|apis|async|auth\w*|batch\w*|blob|bulk|failover|fileset\w*|hypervisor|replica\w*|snapshots?|subnets?|vlans?|vms?|alias\w*|cache\w*|callbacks?|chunk|config\w*|constants?|credentials?|crd|cron|csv|debug\w*|digest|dry|echo|embed|endpoints?|enum\w*|etag|expand|fields?|flags?|force|format|graphql|grant|handshake|hash|health\w*|heartbeat|hooks?|html|http\w*|idempoten\w*|include|index(es)?|ip|json|jwks?|jwt|keys?|live|logs?|lookups?|manifest|meta\w*|metrics?|mutation|namespaces?|nonce|oauth\w*|opt|options|params?|payload|ping|poll|pretty|probe|proxy|query|queue|ready\w*|rest|rpc|rss|saml|schemas?|scim|scopes?|sdk|secrets?|self|sso|ssh|stats|stream|swagger|sync|syntax|telemetry|tokens?|tls|url|urls|uuid|version|versions|webhooks?|wsdl|xml|yaml|odata|delta|diff|ids|v\d+\w*)\b"
 )  # fmt: skip
 _GENERIC = re.compile(
     r"^(owned|entity|entities|starred|shared|merged|closed|opened|failed|unread|node|element|record|item|items|data|list|lists? of|all|info|get|set|search|find|add|create|update|delete|remove|me|by|new|view|results?|details?|value|values|entries|entry|object|objects|resource|resources|collection|public|private|current|recent|latest|other|test|count|total)$"
@@ -39,20 +55,28 @@ _PATHS = re.compile(
 _CREDENTIAL = re.compile(
     r"^(x )?(key|api ?key|app ?key|app ?id|access ?token|access ?key|token|auth ?token|api ?token|oauth token|api version|subscription key|client id|client secret|login|auth ?token|user ?key|apikey|signature|authorization|devid|session ?(id|token)|fields|format|callback)$"
 )
-HANDLES = ("name", "title", "displayname", "label", "fullname", "subject", "headline", "question", "caption", "username", "login", "filename", "email")  # fmt: skip
 _FREE = frozenset(("title", "subject", "description", "message", "bio", "reason", "file", "tag"))
 _SET_COUNTS = re.compile(
     r"\b(quantity|qty|stock|seats|guests|capacity|rooms|persons|people|adults|children|nights|days|weeks|hours|copies|units|points|bedrooms|bathrooms)\b"
 )
-_NUMBERS = frozenset(("price", "count", "rating", "percent", "temperature", "age", "year", "minutes"))
-_CONTROLS = re.compile(
-    r"\b(sort\w*|order(by)?|order by|limit|offset|page\w*|per page|cursor|fields?|expand|include\w*|exclude\w*|format|callback|locale|language|lang|fuzzy|mode|verbose|raw|strict|type|kind|opt\b.*|channel|platform|algorithm|encoding|level|strategy|scope|grouping|group by|resolution|interval|granularity|with \w+)$"
+_NUMBERS = frozenset(("price", "count", "rating", "percent", "year", "minutes"))
+# The texts that people give themselves.
+_SAID = frozenset(
+    ("title", "subject", "description", "bio", "reason", "tag", "genre", "city", "country", "region", "street", "postcode", "person", "company", "email", "phone", "department", "job_title", "language", "colour", "priority", "currency", "date", "date-time", "first_name", "last_name", "username", "query")
+)  # fmt: skip
+_IN_PATHS = frozenset(
+    ("title", "username", "city", "country", "currency", "date", "choice", "year", "company", "person", "genre", "colour")
+)  # fmt: skip
+# What is created to say something of something else.
+REMARKS = ("comment", "note", "message", "reply", "remark", "answer", "annotation")
+# What somebody is born with is looked up, never set.
+_GIVEN = frozenset(
+    ("gender", "date of birth", "age", "nationality", "manufacturer", "brand", "author", "artist")
 )
-
-
-_JARGON = re.compile(
-    r"\b(bcc|cc|costing|first|percentage|complete|employer|compare|seo|default|displayed|internal|external|source|original|legacy|raw|meta|custom|native|system|display|short|long|full|formatted|archival|legal|current|previous|next|last|new|old|is|has|can|en|de|fr)\b"
+_NATURE = frozenset(
+    "category type condition genre subject topic theme purpose audience season brand manufacturer language unit species".split()
 )
+_NOT_TO_PEOPLE = {"start", "stop", "close", "reopen", "send", "resend", "cancel", "complete", "finish", "resolve", "reset", "publish", "feed", "retry", "void", "renew", "refund"}  # fmt: skip
 
 
 class Style(NamedTuple):
@@ -87,143 +111,91 @@ def is_speakable(noun: str) -> bool:
     )
 
 
-def label_of(name: str, noun: str) -> str:
-    """Return what a field of something is called: the status of a project is no "project status"."""
-    words = spaced(name)
-    head = f"{noun.rsplit(' ', maxsplit=1)[-1]} "
-    words = words.removeprefix(f"{noun} ").removeprefix(head)
-    words = re.sub(r" (text|value|str|string)$", "", words)
-    counted = re.fullmatch(r"num (\w+)|(\w+) count", words)
-    if counted is not None:
-        return f"number of {counted.group(1) or plural(counted.group(2))}"
-    return words
-
-
-def plural(noun: str) -> str:
-    """Return the plural of an English noun, roughly."""
-    if noun.endswith("person"):
-        return f"{noun[:-6]}people"
-    if noun.endswith("child"):
-        return f"{noun}ren"
-    if noun.endswith("s") and not noun.endswith(("ss", "us")):
-        return noun
-    if re.search(r"[^aeiou]y$", noun):
-        return f"{noun[:-1]}ies"
-    return f"{noun}es" if re.search(r"(s|x|z|ch|sh)$", noun) else f"{noun}s"
-
-
-def is_label(label: str) -> bool:
-    """Say whether people call something so."""
-    words = label.split(" ")
-    return (
-        0 < len(words) <= 3
-        and all(re.fullmatch(r"[a-z]{2,14}", word) for word in words)
-        and not _TECHNICAL.search(label)
-        and not _JARGON.search(label)
-        and not _CONTROLS.search(label)
-    )
-
-
-def handle_of(api: Api, shape: str) -> str:
-    """Return the property by which people know the items of a resource, as `title`, or ""."""
-    profile = api.profiles.get(shape, {})
-    resource = api.resources.get(shape)
-    words = resource.noun if resource is not None else ""
-    noun = normal(words)
-    names = {normal(name): name for name in profile}
-    for want in (f"{noun}name", f"{noun}title", *HANDLES):
-        found = names.get(want)
-        if found is not None:
-            schema, root = profile[found]
-            merged = _merged(schema, root)
-            if _kinds(merged) == {"string"} and "enum" not in merged and "format" not in merged:
-                personal = kind_of_text("", found) in {"email", "username"}
-                if kind_of_text("", found) != "email" and (
-                    has_people(words) if personal else has_titles(words)
-                ):
-                    return found
-    return ""
-
-
-def _merged(schema: Any, root: Any) -> dict[str, Any]:
-    if not isinstance(schema, dict):
-        return {}
-    try:
-        merged = Generator(root, Random(0)).merged(schema)
-        for word in ("anyOf", "oneOf"):
-            options = [
-                one for one in merged.get(word, ()) if isinstance(one, dict) and one.get("type") != "null"
-            ]
-            if len(options) == 1:
-                merged = Generator(root, Random(0)).merged(
-                    {"allOf": [{key: value for key, value in merged.items() if key != word}, options[0]]}
-                )
-    except (NoInstanceError, RecursionError):
-        return {}
-    return merged
-
-
-def _kinds(schema: Mapping[str, Any]) -> set[str]:
-    stated = schema.get("type")
-    return {stated} if isinstance(stated, str) else {one for one in stated or () if one != "null"}
-
-
-def styles_of(route: Route, tool: Tool, noun: str) -> dict[str, Style]:
+def styles_of(api: Api, route: Route, tool: Tool, noun: str) -> dict[str, Style]:
     """Return how people say the arguments of a tool besides those of its path; who is not there is not said."""
     found: dict[str, Style] = {}
     paths = {argument for argument, _ in route.steps}
+    siblings = [name for _, name in route.operation.placement.values()]
     for key, schema in tool.parameters.items():
         place, name = route.operation.placement.get(key, ("query", key))
         if key not in paths and place in {"query", "field", "form"} and not re.search(r"[{}\[\]]", key):
-            style = style_of(name, _merged(schema, tool.input_schema), noun)
+            merged = merged_of(schema, tool.input_schema)
+            called = in_place(name, siblings, str(merged.get("description", "")))
+            style = style_of(called, merged, noun, named=_is_name(api, route, name))
             if style is not None:
                 found[key] = style
-    found = {key: style for key, style in found.items() if _is_own(route, key, style, noun)}
+    found = {
+        key: style
+        for key, style in found.items()
+        if not (style.kind == "region" and not in_address(siblings))
+        and _is_own(api, route, key, style)
+        and not tells_nature(api, route.shape, style.label)
+    }
     labels = [style.label for style in found.values()]
     return {key: style for key, style in found.items() if labels.count(style.label) == 1}
 
 
-def _is_own(route: Route, key: str, style: Style, noun: str) -> bool:
+def tells_nature(api: Api, shape: str, label: str) -> bool:
+    """Say whether a field tells what its item is: where the title tells that already, no other value fits by chance."""
+    naming = names_of(api, shape)
+    return naming is not None and naming.kind == "title" and label.rsplit(" ", maxsplit=1)[-1] in _NATURE
+
+
+def _is_name(api: Api, route: Route, name: str) -> bool:
+    naming = names_of(api, route.shape)
+    return naming is not None and normal(name) in map(normal, naming.fields)
+
+
+def _is_own(api: Api, route: Route, key: str, style: Style) -> bool:
     """A second title is one that nobody would set, and what is renamed is hard to speak of afterwards.
 
-    Nor does somebody's new address bear the name of somebody else, and whose it is an id does not tell.
+    Nor does somebody's new address bear the name of somebody else, and whose it is an id does not tell. What is new
+    has the state that the service gives it.
     """
     if key in route.operation.tool.required:
         return True
-    name = normal(route.operation.placement[key][1])
+    name = route.operation.placement[key][1]
     if route.role == "update":
-        personal = {"email", "first_name", "last_name", "person"} if has_people(noun) else set()
-        return style.kind not in {"title", "username", *personal} and name not in HANDLES[:-1]
-    return route.role != "create" or style.kind != "title" or name in HANDLES
+        personal = {"email", "first_name", "last_name", "person"} if is_person(api, route.shape) else set()
+        own = (
+            style.kind in {"title", "username", *personal}
+            or style.label in _GIVEN
+            or normal(name) in HANDLES[:-1]
+        )
+        # An hour that begins or ends something is moved together with the other; what year it is of never changes.
+        resource = api.resources.get(route.shape)
+        brief = resource is not None and any(pattern.search(resource.noun) for pattern, _ in LASTING)
+        lasts = (
+            style.kind == "year"
+            or (brief and style.label in {"start date", "end date"})
+            or (style.kind == "date-time" and style.label.endswith(("start time", "end time")))
+        )
+        return not own and not lasts and not _is_name(api, route, name)
+    if route.role == "create":
+        begun = style.kind in {"choice", "status"} and re.search(r"\b(status|stage|phase)$", style.label)
+        return not begun and (style.kind != "title" or normal(name) in HANDLES or _is_name(api, route, name))
+    return True
 
 
-def style_of(name: str, schema: Mapping[str, Any], noun: str) -> Style | None:
+def style_of(name: str, schema: Mapping[str, Any], noun: str, *, named: bool = False) -> Style | None:
     """Return how people say a value of a field, or None where nobody would.
 
     Args:
         name: The field's.
         schema: With its references followed.
         noun: What it belongs to.
+        named: Whether it is what things of the noun are called.
     """
-    label = label_of(name, noun)
-    kinds = _kinds(schema)
-    if not is_label(label) or schema.get("readOnly") is True or "const" in schema:
+    kinds = kinds_of(schema)
+    moment = kinds == {"string"} and kind_of_text(str(schema.get("format", "")), name) in {
+        "date",
+        "date-time",
+    }
+    label = label_of(name, noun, moment=moment)
+    if (not is_label(label) and not named) or schema.get("readOnly") is True or "const" in schema:
         return None
     if "enum" in schema:
-        words = [one for one in schema["enum"] if one is not None]
-        spoken = [
-            one
-            for one in words
-            if isinstance(one, str) and re.fullmatch(r"[A-Za-z][a-z]+([ _-][a-z]+)*", one)
-        ]
-        if len(words) < 2 or len(spoken) < len(words) or len(words) > 40:
-            return None
-        return Style(
-            label,
-            "choice",
-            False,
-            tuple((one, re.sub(r"[_-]", " ", one)) for one in spoken if re.search(r"[_-]", one)),
-        )
+        return _choice_style(label, schema, noun)
     if kinds == {"string"}:
         return _text_style(name, label, schema)
     if kinds and kinds <= {"integer", "number"}:
@@ -246,15 +218,34 @@ def style_of(name: str, schema: Mapping[str, Any], noun: str) -> Style | None:
     return None
 
 
+def _choice_style(label: str, schema: Mapping[str, Any], noun: str) -> Style | None:
+    """An enumeration is said where most of its values are words; the others are never chosen."""
+    stated = [one for one in schema["enum"] if one not in (None, "")]
+    if label in {"currency", "country"}:
+        spoken = tuple((one, one) for one in stated if isinstance(one, str))
+    else:
+        spoken = tuple(
+            (one, choice_words(one)) for one in stated if isinstance(one, str) and choice_words(one)
+        )
+    spoken = tuple((one, words) for one, words in spoken if words != noun)
+    if label.startswith("number of") or is_counted(label):
+        return None
+    distinct = len({words for _, words in spoken}) == len(spoken)
+    few = 2 <= len(spoken) <= 40 and 2 * len(spoken) > len(stated)
+    return Style(label, "choice", False, spoken) if few and distinct else None
+
+
 def _text_style(name: str, label: str, schema: Mapping[str, Any]) -> Style | None:
     kind = kind_of_text(str(schema.get("format", "")), name)
-    if (
-        "pattern" in schema
-        or kind in OPAQUE - {"query"}
-        or kind in {"date-time", "time", "duration", "country_code", "locale"}
-    ):
+    if "pattern" in schema or kind in OPAQUE - {"query"}:
         return None
-    if kind:
+    if kind == "date-time" and not is_moment_told(name):
+        return None
+    if kind == "date-time":
+        label = time_label(label)
+    if kind in _SAID or (
+        kind == "message" and label in {"message", "comment", "reply", "text", "body", "content"}
+    ):
         return Style(label, kind, kind in _FREE or kind == "query")
     examples = schema.get("examples")
     plain = isinstance(examples, list) and any(
@@ -263,7 +254,7 @@ def _text_style(name: str, label: str, schema: Mapping[str, Any]) -> Style | Non
         and not is_placeholder(one, name)
         for one in examples
     )
-    return Style(label, "example", True) if plain else None
+    return Style(label, "example", True) if plain and not kind else None
 
 
 def is_credential(place: str, name: str) -> bool:
@@ -297,26 +288,66 @@ def why_not(api: Api, route: Route, tool: Tool, noun: str, observable: bool) -> 
         reason = _path_reason(api, tool, argument, shape)
         if reason:
             return reason
-    styles = styles_of(route, tool, noun)
+    styles = styles_of(api, route, tool, noun)
     paths = {argument for argument, _ in route.steps}
     for key in tool.required:
         if key not in paths and key not in styles:
             return "needs a value that nobody would say"
     if route.role in {"create", "update"} and not styles:
         return "nothing of what it writes can be said"
+    if route.role == "update":
+        needed = [key for key in tool.required if key not in paths]
+        naming = names_of(api, route.shape)
+        renames = naming is not None and needed == [key for key in styles if _is_name(api, route, route.operation.placement[key][1])]  # fmt: skip
+        if len(needed) > 1 or (needed and renames and naming is not None and naming.kind != "title"):
+            return "a change of it says everything anew"
     if route.role == "create":
-        handle = handle_of(api, route.shape)
         sent = {normal(route.operation.placement[key][1]) for key in styles}
-        if normal(handle) not in sent and not any(key in styles for key in tool.required):
+        naming = names_of(api, route.shape)
+        named = naming is not None and sent >= set(map(normal, naming.fields))
+        if not named and not is_remark(noun, styles) and not _is_numbered(naming, tool, paths):
             return "what it creates has no name"
     if route.role == "search" and not any(style.kind == "query" for style in styles.values()):
         return "nothing says what it searches for"
-    if route.role == "act" and words_of(route.verb) not in DEEDS:
-        return "no everyday word for what it does"
-    if route.role == "act" and route.operation.method == "delete":
-        return "no everyday word for what it does"
+    if route.role == "act":
+        return _deed_reason(api, route)
+    if route.role == "document" and _belongs(route):
+        return "its path does not tell whose it is"
     if route.role == "call":
         return "no everyday word for what it does"
+    return ""
+
+
+def _belongs(route: Route) -> bool:
+    """Say whether a path goes through other things: what `/properties/users` lists are no users."""
+    before = [words_of(part) for part in route.operation.path.strip("/").split("/")[:-1] if "{" not in part]
+    others = [
+        one
+        for one in before
+        if singular(one) != one and not re.match(r"(v\d|.*(news|series|statuses)$)", one)
+    ]
+    return bool(others) and route.shape.count("/") > 1
+
+
+def is_remark(noun: str, styles: Mapping[str, Style]) -> bool:
+    """Say whether what is created is a text about something: a comment, which has no name but says all itself."""
+    said = {style.kind for style in styles.values()}
+    return noun.rsplit(" ", maxsplit=1)[-1] in REMARKS and bool(said & {"message", "description"})
+
+
+def _is_numbered(naming: Naming | None, tool: Tool, paths: Iterable[str]) -> bool:
+    """Say whether the service gives a number to what is created, and something of it is said."""
+    return naming is not None and naming.kind == "number" and bool(set(tool.required) - set(paths))
+
+
+def _deed_reason(api: Api, route: Route) -> str:
+    deed = DEEDS.get(words_of(route.verb))
+    if deed is None or route.operation.method == "delete":
+        return "no everyday word for what it does"
+    if is_person(api, route.shape) and deed.ask in _NOT_TO_PEOPLE:
+        return "no everyday word for what it does"
+    if not can_show(api, route.shape, deed):
+        return "what it changes cannot be seen"
     return ""
 
 
@@ -324,25 +355,14 @@ def _path_reason(api: Api, tool: Tool, argument: str, shape: str) -> str:
     schema = tool.parameters[argument]
     if schema.get("x-hidden"):
         owner = api.resources[shape]
-        if not handle_of(api, shape):
+        if names_of(api, shape) is None:
             return "what it is about has no name that people use"
         return "" if is_speakable(owner.noun) else "no everyday word for what it is about"
-    style = style_of(argument, _merged(schema, tool.input_schema), "")
-    spoken = {
-        "title",
-        "username",
-        "city",
-        "country",
-        "currency",
-        "date",
-        "choice",
-        "year",
-        "company",
-        "person",
-        "genre",
-        "colour",
-    }
-    personal = bool(shape) and has_people(api.resources[shape].noun)
-    if style is None or style.kind not in spoken or (personal and style.kind == "title"):
+    style = style_of(argument, merged_of(schema, tool.input_schema), "")
+    personal = bool(shape) and is_person(api, shape)
+    if style is None or style.kind not in _IN_PATHS or (personal and style.kind == "title"):
         return "needs an id that nobody knows"
+    called = api.resources[shape].noun if shape else style.label
+    if style.kind == "title" and not has_titles(called, api.setting):
+        return "what it is about has no name that people use"
     return ""

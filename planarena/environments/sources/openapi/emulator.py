@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.field_kinds import kind_of_text
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.deeds import DEEDS, STATES
+from planarena.environments.sources.openapi.deeds import DEEDS, outcome_of
 from planarena.environments.sources.openapi.fields import agrees, fields_of, id_schema, mentions
+from planarena.environments.sources.openapi.naming import names_of
 from planarena.environments.sources.openapi.resources import Api, Resource, Route, normal, words_of
 from planarena.environments.sources.openapi.responses import Responder, seed_of
 from planarena.environments.state import Record, Store, View
@@ -183,28 +184,18 @@ class EmulatedApi:
         return self.responder.one(name, route, key, given.path, record if shows else None, given.fields)
 
     def _outcome(self, route: Route, record: Record) -> dict[str, Any]:
-        """Return what an action makes of the fields that tell its outcome: "archive" sets `archived`."""
+        """Return what an action makes of the fields that tell its outcome: "archive" sets `archived`.
+
+        Raises:
+            ToolError: `conflict` where the item is in no state for it: what is closed cannot be cancelled.
+        """
         deed = DEEDS.get(words_of(route.verb))
         if deed is None:
             return {}
-        found: dict[str, Any] = {}
-        for name, value in record["fields"].items():
-            if isinstance(value, bool) and normal(name).removeprefix("is") == normal(deed.done):
-                found[name] = True
-            elif (
-                isinstance(value, bool)
-                and deed.undoes
-                and normal(name).removeprefix("is") == normal(deed.undoes)
-            ):
-                found[name] = False
-            elif normal(name) in {"status", "state"} and isinstance(value, str):
-                schema = self.api.profiles.get(route.shape, {}).get(name, ({}, None))[0]
-                options = schema.get("enum") if isinstance(schema, dict) else None
-                wanted = [normal(one) for one in STATES.get(deed.ask, (deed.done,))]
-                stated = [one for one in options or () if isinstance(one, str)]
-                fits = [one for word in wanted for one in stated if normal(one) == word]
-                if fits or not stated:
-                    found[name] = fits[0] if fits else deed.done
+        found = outcome_of(self.api, route.shape, deed, record["fields"])
+        if found is None:
+            noun = self.responder.noun(route.shape)
+            raise ToolError("conflict", f"409: The {noun} is in no state to {deed.ask} it.")
         return found
 
     def _part(self, name: str, route: Route, key: str, record: Record, given: Given) -> Any:
@@ -219,6 +210,9 @@ class EmulatedApi:
     def _list(self, name: str, route: Route, inside: list[str], given: Given) -> Any:
         records = [record for record in self.state.scan(route.shape) if record["in"] == inside]
         # What was there before comes first: the first of a list is not what was just added.
+        naming = names_of(self.api, route.shape)
+        if naming is not None and naming.kind == "number":
+            records.sort(key=lambda record: str(record["fields"].get(naming.main, "")).rjust(20))
         records.sort(key=lambda record: bool(record.get("new")))
         limit = len(records)
         for word, value in given.fields.items():
@@ -277,7 +271,7 @@ class EmulatedApi:
         )
         if number and "maximum" not in merged:
             return int(merged.get("minimum", 0)) + 1000 + rng.randrange(9_000_000)
-        named = self._names_of(shape)
+        named = self._called(shape)
         if not number and plain and any(kind_of_text("", name) == "title" for name in named):
             # The same name twice would be one item.
             noun = self.responder.noun(shape)
@@ -293,7 +287,7 @@ class EmulatedApi:
         except (NoInstanceError, RecursionError) as error:
             raise ToolError("not_emulated", f"No id of the declared form could be made: {error}") from error
 
-    def _names_of(self, shape: str) -> set[str]:
+    def _called(self, shape: str) -> set[str]:
         """Return what the API calls the ids of a shape."""
         own = [route for route in self.api.routes.values() if route.shape == shape]
         shown = {route.entity.id_field for route in own if route.entity is not None}

@@ -10,7 +10,32 @@ from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.resources import Api, Route, normal
 from planarena.environments.state import Record
 
-__all__ = ["agrees", "fields_of", "id_schema", "mentions", "placed", "told_by"]
+__all__ = ["agrees", "fields_of", "id_schema", "kinds_of", "mentions", "merged_of", "placed", "told_by"]
+
+
+def merged_of(schema: Any, root: Any) -> dict[str, Any]:
+    """Return a schema with its references followed; the only alternative that is not null counts as the schema."""
+    if not isinstance(schema, dict):
+        return {}
+    try:
+        merged = Generator(root, Random(0)).merged(schema)
+        for word in ("anyOf", "oneOf"):
+            options = [
+                one for one in merged.get(word, ()) if isinstance(one, dict) and one.get("type") != "null"
+            ]
+            if len(options) == 1:
+                merged = Generator(root, Random(0)).merged(
+                    {"allOf": [{key: value for key, value in merged.items() if key != word}, options[0]]}
+                )
+    except (NoInstanceError, RecursionError):
+        return {}
+    return merged
+
+
+def kinds_of(schema: Mapping[str, Any]) -> set[str]:
+    """Return the JSON types that a schema allows, but for null."""
+    stated = schema.get("type")
+    return {stated} if isinstance(stated, str) else {one for one in stated or () if one != "null"}
 
 
 def id_schema(api: Api, shape: str) -> tuple[dict[str, Any], Any]:

@@ -102,12 +102,16 @@ class Api(NamedTuple):
         resources: By shape.
         id_types: The JSON type of the ids that responses show, by shape.
         profiles: What is known of the items of a shape: property -> (its schema, the document that it stands in).
+        setting: What the API speaks of, in plain words.
+        memo: What was found out about shapes, kept by those who did.
     """
 
     routes: dict[str, Route]
     resources: dict[str, Resource]
     id_types: dict[str, str]
     profiles: dict[str, dict[str, tuple[Any, Any]]]
+    setting: str
+    memo: dict[str, object]
 
 
 @lru_cache(maxsize=16384)
@@ -194,7 +198,9 @@ def analyse(conversion: Conversion) -> Api:
             and route.entity.id_field
         )
         resources[shape] = Resource(shape, _noun(shape), _id_name(segments), producers)
-    return Api(routes, resources, _id_types(routes), _profiles(routes))
+    literals = {segment for segments in paths.values() for segment in segments if not _is_parameter(segment)}
+    setting = " ".join((words_of(conversion.title), *sorted({words_of(one) for one in literals})))
+    return Api(routes, resources, _id_types(routes), _profiles(routes), setting, {})
 
 
 def _profiles(routes: dict[str, Route]) -> dict[str, dict[str, tuple[Any, Any]]]:

@@ -15,8 +15,9 @@ from typing import Any
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.asking import handle_of
+from planarena.environments.sources.openapi.coherence import aligned
 from planarena.environments.sources.openapi.fields import placed, told_by
+from planarena.environments.sources.openapi.naming import is_person, names_of, topic_noun
 from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
 from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.environments.state import Record, View
@@ -52,7 +53,7 @@ class Responder:
         self, api: Api, view: View, salt: str, now: str, validators: Mapping[str, SchemaValidator | None]
     ) -> None:
         self.api, self.state, self.salt, self.now = api, view, salt, now
-        self.vocabulary = Vocabulary(now)
+        self.vocabulary = Vocabulary(now, setting=api.setting)
         self._validators = validators
         self._bases: dict[tuple[str, str], Any] = {}
 
@@ -76,9 +77,7 @@ class Responder:
             number: Of an item that was there before; None for one that is created now.
         """
         made = dict(sent)
-        vocabulary = self.vocabulary.about(
-            canonical_bytes([self.salt, shape, inside, str(identity)]).decode()
-        )
+        vocabulary = self._whose(shape, inside, identity, sent)
         taken = {normal(name) for name in sent}
         ids = {
             route.entity.id_field
@@ -90,7 +89,7 @@ class Responder:
                 continue
             rng = Random(seed_of("field", self.salt, shape, inside, str(identity), normal(name)))
             generator = Generator(
-                root, rng, vocabulary=vocabulary, known=True, noun=self.noun(shape), number=number
+                root, rng, vocabulary=vocabulary, known=True, noun=self._topic(shape), number=number
             )
             try:
                 value = generator.value(schema, name, 1)
@@ -100,16 +99,39 @@ class Responder:
             if value in ({}, []) or (number is None and not _is_new(name, value, schema, root)):
                 continue
             made[name] = value if number is not None else self._fresh(name, value, schema, root)
-        handle = handle_of(self.api, shape)
-        if (
-            number is None
-            and handle
-            and not isinstance(made.get(handle), str)
-            and normal(handle) not in taken
-        ):
-            # Services name what nobody named, so that lists can show it.
-            made[handle] = f"Untitled {self.noun(shape)}"
-        return made
+        naming = names_of(self.api, shape)
+        if naming is not None and normal(naming.main) not in taken:
+            if naming.kind == "number":
+                made[naming.main] = self._numbered(shape, naming.main, number)
+            elif number is None and naming.kind == "title" and not isinstance(made.get(naming.main), str):
+                # Services name what nobody named, so that lists can show it.
+                made[naming.main] = f"Untitled {self.noun(shape)}"
+        return made if number is None else aligned(made, self.vocabulary.now)
+
+    def _topic(self, shape: str) -> str:
+        """Return the noun that tells what the items of a shape are called."""
+        return topic_noun(self.api, self.api.resources.get(shape))
+
+    def _whose(self, shape: str, inside: Any, identity: Any, fields: Mapping[str, Any]) -> Vocabulary:
+        """Return the vocabulary of one item: of the person whom its fields name, where they name one."""
+        found = self.vocabulary.about(canonical_bytes([self.salt, shape, inside, str(identity)]).decode())
+        if is_person(self.api, shape):
+            first, last = _parts_of_name(fields)
+            return found.named(first, last) if last else found
+        return found
+
+    def _numbered(self, shape: str, field: str, number: int | None) -> Any:
+        """Return the number of an item among its like: INV-2041, or 12 where it is a door's."""
+        noun = self.noun(shape).rsplit(" ", maxsplit=1)[-1]
+        first = Random(seed_of("numbers", self.salt, shape)).randrange(1000, 9000)
+        many = sum(1 for _ in self.state.scan(shape))
+        count = (number if number is not None else 100 + many) + first
+        schema, root = self.api.profiles[shape][field]
+        whole = self._merged_of(schema, root).get("type") in ("integer", ["integer", "null"])
+        if noun in {"unit", "room", "table", "locker"}:
+            place = (number if number is not None else 20 + many) + first % 9 + 1
+            return place if whole else f"{1 + place // 9}{place % 9 + 1:02d}"
+        return count if whole else f"{noun[:3].upper()}-{count}"
 
     @staticmethod
     def _merged_of(schema: Any, root: Any) -> dict[str, Any]:
@@ -175,7 +197,9 @@ class Responder:
         entity = route.entity
         if record is not None and entity is not None and not entity.many:
             own = {**record["fields"], **told}
-            made = placed(base, entity.path, lambda shown: self._item(shown, entity, schema, record, own))
+            made = placed(
+                base, entity.path, lambda shown: self._item(shown, route.shape, entity, schema, record, own)
+            )
         else:
             made = told_by(base, told) if told else base
         return self._valid(name, self._echoed(made, route, given))
@@ -203,7 +227,9 @@ class Responder:
 
         def fill(shown: Any) -> Any:
             first = shown[0] if isinstance(shown, list) and shown and isinstance(shown[0], dict) else {}
-            return [self._item(first, entity, schema, record, record["fields"]) for record in records]
+            return [
+                self._item(first, route.shape, entity, schema, record, record["fields"]) for record in records
+            ]
 
         made = placed(_counted(base, total, len(records)), entity.path, fill)
         return self._valid(name, self._echoed(made, route, given))
@@ -227,7 +253,9 @@ class Responder:
             self._bases[name, key] = known
         return known
 
-    def _item(self, shown: Any, entity: Entity, schema: Any, record: Record, own: Mapping[str, Any]) -> Any:
+    def _item(
+        self, shown: Any, shape: str, entity: Entity, schema: Any, record: Record, own: Mapping[str, Any]
+    ) -> Any:
         """Return an item as a response shows it: its id, its own fields, and required values that stay."""
         if not isinstance(shown, dict):
             return shown
@@ -239,17 +267,20 @@ class Responder:
             elif normal(name) in mine:
                 made[name] = mine[normal(name)]
             elif name in shown and name in entity.required:
-                made[name] = self._lasting(name, entity, schema, record, shown[name])
+                made[name] = self._lasting(name, shape, entity, schema, record, shown[name])
         return made
 
-    def _lasting(self, name: str, entity: Entity, schema: Any, record: Record, otherwise: Any) -> Any:
+    def _lasting(
+        self, name: str, shape: str, entity: Entity, schema: Any, record: Record, otherwise: Any
+    ) -> Any:
         """A value that the schema requires and nothing is known of: the same in every response that shows the item."""
         key = (name, canonical_bytes([record["in"], record["id"]]).decode())
         known = self._bases.get(key)
         if known is None:
             rng = Random(seed_of("field", self.salt, *key))
             try:
-                known = Generator(schema, rng, vocabulary=self.vocabulary).value(
+                vocabulary = self._whose(shape, record["in"], record["id"], record["fields"])
+                known = Generator(schema, rng, vocabulary=vocabulary, noun=self._topic(shape)).value(
                     entity.properties.get(name, True), name, 4
                 )
             except (NoInstanceError, RecursionError):
@@ -287,6 +318,24 @@ class Responder:
         if validator is None or validator.is_valid(made):
             return made
         raise ToolError("not_emulated", "No response of the declared form could be made.")
+
+
+def _parts_of_name(fields: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the first and the last name of the person whom fields tell of: by a name, a login or an address."""
+    plain = {normal(name): value for name, value in fields.items() if isinstance(value, str)}
+    first = next((plain[one] for one in ("firstname", "givenname") if one in plain), "")
+    last = next((plain[one] for one in ("lastname", "familyname", "surname") if one in plain), "")
+    if first and last:
+        return first, last
+    for name in ("name", "fullname", "displayname"):
+        parts = plain.get(name, "").split(" ")
+        if len(parts) == 2:
+            return parts[0], parts[1]
+    for name in ("username", "login", "email", "workemail"):
+        match = re.match(r"([a-z]+)\.([a-z]+)(@|$)", plain.get(name, ""))
+        if match:
+            return match.group(1).capitalize(), match.group(2).capitalize()
+    return "", ""
 
 
 def _is_new(name: str, value: Any, schema: Any, root: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -14,16 +15,18 @@ import msgspec
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.instances import everyday_facts
 from planarena.environments.sources.openapi.arguments import ArgumentMaker
-from planarena.environments.sources.openapi.asking import handle_of, is_credential, why_not
+from planarena.environments.sources.openapi.asking import is_credential, styles_of, why_not
 from planarena.environments.sources.openapi.emulator import (
     EmulatedApi,
     EmulatedWorld,
     id_of,
     state_observable,
 )
-from planarena.environments.sources.openapi.resources import Api, analyse, normal
+from planarena.environments.sources.openapi.naming import names_of
+from planarena.environments.sources.openapi.resources import Api, Route, analyse, normal
 from planarena.environments.sources.openapi.schemas import Results, compile_arguments
 from planarena.environments.sources.openapi.seeding import seed_tables
+from planarena.environments.sources.openapi.surfacing import surfaced_arguments, surfaced_result
 from planarena.environments.sources.openapi.telling import Told, noun_of, told_of
 from planarena.environments.sources.openapi.wording import word_tool
 from planarena.environments.sources.source import Opened
@@ -34,7 +37,7 @@ from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.openapi import Conversion, convert_openapi, openapi_files
 from planarena.tools.tool import Tool
 
-__all__ = ["Family", "families", "left_out_of", "openapi_tools"]
+__all__ = ["Family", "families", "left_out_of", "openapi_tools", "usage_of"]
 
 _MOST_TOOLS = 40
 # So many of the things that a list shows can be meant in a request.
@@ -143,12 +146,14 @@ class Family:
                     **self._widened(properties[argument], shape, argument, repairs),
                     **words,
                 }
-        schema = {**tool.input_schema, "properties": properties}
+        styles = styles_of(self.api, route, tool, noun_of(self.api, route))
+        schema = {**tool.input_schema, "properties": surfaced_arguments(properties, styles)}
         if secret and "required" in schema:
             schema["required"] = [key for key in schema["required"] if key not in secret]
         return msgspec.structs.replace(
             tool,
             input_schema=schema,
+            output_schema=surfaced_result(route),
             execution_kind="emulated",
             determinism="deterministic",
             schema_repairs=(*tool.schema_repairs, *repairs),
@@ -249,7 +254,19 @@ class Family:
                 left[name] = "its results tell nothing that people ask for"
             else:
                 found[name] = told
+        self._leave_alike(found, left)
         return self._reachable(found, left)
+
+    def _leave_alike(self, found: dict[str, Told], left: dict[str, str]) -> None:
+        """Leave out what would be asked for in the same words as something else: nobody could tell which is meant."""
+        known: set[str] = set()
+        for name, told in list(found.items()):
+            route, tool = self.api.routes[name], self.tools[name]
+            asked = _asked(route, word_tool(self.api, route, tool, told, []))
+            if asked in known:
+                del found[name]
+                left[name] = "another operation is asked for in the same words"
+            known.add(asked)
 
     def _try(self, name: str, world: EmulatedWorld) -> Told | None:
         mark = world.mark()
@@ -292,6 +309,11 @@ class Family:
         return {name: told.outputs for name, told in self._examined[0].items()}
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All its operations by wire name."""
+        return self._names
+
+    @property
     def left_out(self) -> dict[str, str]:
         """The tools that nobody would ask for, or that cannot be emulated -> why."""
         return dict(self._examined[1])
@@ -329,8 +351,11 @@ class Family:
         resource = self.api.resources.get(route.shape)
         if resource is None or name not in resource.producers or route.entity is None:
             return ()
-        if route.role == "create" and handle_of(self.api, route.shape) not in route.entity.properties:
-            return ()  # an answer could call what was created by its id alone
+        naming = names_of(self.api, route.shape)
+        if naming is None or set(naming.fields) - set(route.entity.properties):
+            return ()  # an answer could call it by its id alone
+        if route.role == "create" and not self._says(route, naming.fields):
+            return ()  # "the new one" is ambiguous once there are two
         places: list[list[str | int]] = [[]]
         if route.entity.many:
             places = [[place] for place in range(_MOST_OFFERED if route.role == "list" else len(told.names))]
@@ -344,6 +369,13 @@ class Family:
                 semantic = id_of(resource, listed=listed)
                 found.append(Offer(pointer, parse_pointer(pointer), semantic, hidden))
         return tuple(found)
+
+    def _says(self, route: Route, fields: Sequence[str]) -> bool:
+        """Say whether who creates an item says what it is called."""
+        tool = route.operation.tool
+        styles = styles_of(self.api, route, tool, noun_of(self.api, route))
+        said = {normal(route.operation.placement[key][1]) for key in styles}
+        return said >= set(map(normal, fields))
 
     @cached_property
     def wording(self) -> dict[str, ToolWording]:
@@ -360,8 +392,28 @@ class Family:
         }
 
 
+def _asked(route: Route, words: ToolWording) -> str:
+    """Return how a tool is asked for, whatever its arguments are called."""
+    shapes = {argument: f"{{{shape}}}" for argument, shape in route.steps}
+    plain = re.sub(r"\{(\w+)\}", lambda found: shapes.get(found.group(1), "{}"), words.ask[0])
+    return re.sub(r"\[[^\]]*\]", "", plain) or f"{route.role} {route.shape}"
+
+
 def left_out_of(units: Sequence[Family]) -> Counter[str]:
     """Count the operations of an API that no unit of it uses, by reason."""
     used = {name for unit in units for name in unit.usable}
     left = {name: why for unit in units for name, why in unit.left_out.items() if name not in used}
     return Counter(left.values())
+
+
+def usage_of(units: Sequence[Family]) -> dict[str, Any]:
+    """Count the operations of descriptions: all, those that people ask for, and the others by the reason that keeps them out."""
+    apis: dict[int, list[Family]] = {}
+    for unit in units:
+        apis.setdefault(id(unit.conversion), []).append(unit)
+    left: Counter[str] = Counter()
+    for own in apis.values():
+        left.update(left_out_of(own))
+    total = sum(len({name for unit in own for name in unit.names}) for own in apis.values())
+    reasons = dict(sorted(left.items(), key=lambda pair: (-pair[1], pair[0])))
+    return {"operations": total, "asked_for": total - sum(left.values()), "left_out": reasons}

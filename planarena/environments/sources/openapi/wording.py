@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from planarena.environments.sources.openapi.asking import Style, handle_of, plural, styles_of
+from planarena.environments.sources.field_kinds import moment_of
+from planarena.environments.sources.openapi.asking import Style, is_remark, styles_of
 from planarena.environments.sources.openapi.deeds import DEEDS
+from planarena.environments.sources.openapi.labels import plural
+from planarena.environments.sources.openapi.naming import is_person, names_of
 from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
 from planarena.environments.sources.openapi.telling import Told, noun_of, pointer_to
-from planarena.environments.sources.vocabulary import has_people
 from planarena.environments.wording import Omission, Record, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
 __all__ = ["word_tool"]
 
-# So many things a bare list names: more than a small world holds.
-_MOST_NAMED = 9
 _ON_ITEM = {"read", "update", "delete", "part", "act"}
 
 
@@ -33,7 +33,7 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
         ids: Pointers to the ids in its results that others are called with.
     """
     noun = noun_of(api, route)
-    styles = styles_of(route, tool, noun)
+    styles = styles_of(api, route, tool, noun)
     references = [_refer(api, argument, shape, tool) for argument, shape in route.steps]
     own = references.pop() if route.role in _ON_ITEM and references else ""
     where = "".join(f" of {reference}" for reference in reversed(references))
@@ -48,6 +48,7 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
         if any(key not in needs for needs in words.without.values())
     }
     values = {key: dict(style.words) for key, style in styles.items() if style.words}
+    dates = {key: _side(route, key) for key, style in styles.items() if style.kind in {"date", "date-time"}}
     return ToolWording(
         ask=words.ask,
         plan=words.plan or words.ask,
@@ -57,36 +58,39 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
         values=values,
         missing=missing,
         aims=words.aims,
-        records=_records(route, noun, told),
+        records=_records(api, route, noun, told),
         # What was set or deleted is left alone then: nobody looks up what they just said, or works on what is gone.
         ends=tuple(argument for argument, _ in route.steps[-1:])
         if route.role in {"update", "delete", "act"}
         else (),
+        dates=dates,
     )
 
 
-def _records(route: Route, noun: str, told: Told) -> dict[str, Record]:
+def _side(route: Route, key: str) -> Literal["past", "future", "any"]:
+    """Return on which side of now a date lies: who is born or was hired is there already."""
+    role = moment_of(route.operation.placement[key][1])
+    return "future" if role in {"start", "end"} else "any" if role == "updated" else "past"
+
+
+def _records(api: Api, route: Route, noun: str, told: Told) -> dict[str, Record]:
     """Say how a list speaks of what it holds, where it names it."""
     if route.role not in {"list", "part", "document"} or len(told.names) < 2:
         return {}
-    name = f'"{{{parse_pointer(told.names[0])[-1]}}}"'
-    return {_list_of(told): Record(noun, f"the {noun} {name}", line=name)}
+    fields = [str(parse_pointer(part)[-1]) for part in told.names[0]]
+    naming = names_of(api, route.shape) if route.role == "list" else None
+    name = naming.line(str) if naming is not None else f'"{" ".join(f"{{{field}}}" for field in fields)}"'
+    full = naming.phrase(noun, str) if naming is not None else f"the {noun} {name}"
+    return {_list_of(told): Record(noun, full, line=name)}
 
 
 def _list_of(told: Told) -> str:
-    return told.names[0].rsplit("/", maxsplit=2)[0]
+    return told.names[0][0].rsplit("/", maxsplit=2)[0]
 
 
-def _rows(told: Told, *, exactly: bool = False) -> str:
-    """Name all that a list holds; where the whole result is the list, one after the other."""
-    place = _list_of(told)
-    if place:
-        return f"{{{place}*}}"
-    name = told.names[0].rsplit("/", maxsplit=1)[-1]
-    if exactly:
-        return " and ".join(f'"{{/{number}/{name}}}"' for number in range(2))
-    first, *others = (f'"{{/{number}/{name}}}"' for number in range(_MOST_NAMED))
-    return first + "".join(f"[, {other}]" for other in others)
+def _rows(told: Told) -> str:
+    """Name all that a list holds."""
+    return f"{{{_list_of(told)}*}}"
 
 
 class _Case(NamedTuple):
@@ -112,25 +116,25 @@ class _Words(NamedTuple):
 
 
 def _reference(api: Api, route: Route, noun: str, styles: Mapping[str, Style], pointer: str) -> Reference:
-    handle = handle_of(api, route.shape)
+    naming = names_of(api, route.shape)
+    assert naming is not None, "what has no name is not offered"
+    name = naming.phrase(noun, str)
     if route.role == "create":
-        named = next(
-            (key for key in styles if normal(route.operation.placement[key][1]) == normal(handle)), ""
-        )
-        if named:
-            shown = route.entity is not None and handle in route.entity.properties
-            return Reference(
-                (f"that {noun}", f"the new {noun}"),
-                (f'the {noun} "{{{named}}}"', f'the new {noun} "{{{named}}}"'),
-                noun=noun if shown else "",
-                name=f'the {noun} "{{{handle}}}"' if shown else "",
-            )
-        return Reference((f"that {noun}", f"the new {noun}"), (f"the new {noun}",))
-    at = pointer[: pointer.rindex("/")] + pointer_to((handle,))
-    name = f'the {noun} "{{{handle}}}"'
+        keys = _keys(route, styles, naming.fields)
+        said = naming.phrase(noun, lambda field: keys[field])
+        return Reference((f"that {noun}", said), (said,), noun=noun, name=name)
+    item = pointer[: pointer.rindex("/")]
+    full = naming.phrase(noun, lambda field: item + pointer_to((field,)))
+    short = naming.text(lambda field: item + pointer_to((field,)))
     return Reference(
-        (f'the {noun} "{{{at}}}"', f'"{{{at}}}"'), (f'the {noun} "{{{at}}}"',), noun=noun, name=name
+        (full, full if naming.kind in {"number", "whose"} else short), (full,), noun=noun, name=name
     )
+
+
+def _keys(route: Route, styles: Mapping[str, Style], fields: Sequence[str]) -> dict[str, str]:
+    """Return the arguments that say properties of the item, by property."""
+    placed = {normal(route.operation.placement[key][1]): key for key in styles}
+    return {field: placed[normal(field)] for field in fields if normal(field) in placed}
 
 
 def _refer(api: Api, argument: str, shape: str, tool: Tool) -> str:
@@ -161,36 +165,52 @@ def _an(noun: str) -> str:
 
 
 def _create(case: _Case) -> _Words:
-    handle = normal(handle_of(case.api, case.route.shape))
-    named = next((key for key in case.styles if normal(case.route.operation.placement[key][1]) == handle), "")
-    called = (
-        f' called "{{{named}}}"'
-        if named and case.styles[named].kind == "title"
-        else f' "{{{named}}}"'
-        if named
-        else ""
-    )
-    rest = [key for key in case.required if key != named]
-    more = [key for key in case.optional if key != named]
+    naming = names_of(case.api, case.route.shape)
+    keys = _keys(case.route, case.styles, naming.fields) if naming is not None else {}
     where = case.where.replace(" of ", " for ", 1)
+    if naming is None or len(keys) < len(naming.fields):
+        if is_remark(case.noun, case.styles):
+            return _remark(case)
+        keys, naming = {}, None
+    name = naming.text(lambda field: keys[field]) if naming is not None else ""
+    link = {"title": " called ", "person": " named "}.get(naming.kind, " ") if naming is not None else ""
+    called = link + (name.replace("of ", "for ", 1) if link == " " else name)
+    rest = [key for key in case.required if key not in keys.values()]
+    more = [key for key in case.optional if key not in keys.values()]
     tail = _tail(case, rest, more)
-    ask = tuple(
-        f"{verb}{called}{where}{tail}"
-        for verb in (f"create {_an(case.noun)}", f"add a new {case.noun}", f"set up {_an(case.noun)}")
-    )
-    thing = f'the {case.noun} "{{{named}}}"' if named else f"the new {case.noun}"
+    verbs = (f"add {_an(case.noun)}", f"add a new {case.noun}", f"create {_an(case.noun)}")
+    ask = tuple(f"{verb}{called}{where}{tail}" for verb in verbs)
+    thing = f"the {case.noun} {name}" if name else f"the new {case.noun}"
     facts = _facts_clause(case)
     report = [f"{thing} is created{facts}", f"{thing} is there now{facts}", f"I have added {thing}{facts}"]
-    without = (
-        {f"create {_an(case.noun)}{where}{_tail(case, rest, more)}": tuple(rest)}
-        if named in case.required
-        else {}
-    )
+    without = {}
+    if keys and set(keys.values()) <= set(case.required):
+        without = {f"create {_an(case.noun)}{where}{_tail(case, rest, more)}": tuple(rest)}
     aims = (
         f"I need {_an(case.noun)}{called}{where}{tail}.",
         f"We need a new {case.noun}{called}{where}{tail}.",
     )
-    return _Words(ask, tuple(report), aims=aims, without=without)
+    return _Words(
+        ask, tuple(report), aims=() if is_person(case.api, case.route.shape) else aims, without=without
+    )
+
+
+def _remark(case: _Case) -> _Words:
+    """A comment says all itself: "add the comment ... to the task ..."."""
+    text = next(
+        key for kind in ("message", "description") for key, style in case.styles.items() if style.kind == kind
+    )
+    rest = [key for key in case.required if key != text]
+    to = case.where.replace(" of ", " to ", 1)
+    tail = _tail(case, rest, [])
+    ask = (
+        f'add the {case.noun} "{{{text}}}"{to}{tail}',
+        f'leave the {case.noun} "{{{text}}}"{case.where.replace(" of ", " on ", 1)}{tail}',
+    )
+    where = case.where.replace(" of ", " on ", 1)
+    return _Words(
+        ask, (f'the {case.noun} "{{{text}}}" is there now{where}', f"I have added the {case.noun}{to}")
+    )
 
 
 def _facts_clause(case: _Case) -> str:
@@ -218,19 +238,14 @@ def _shown(pointer: str, quoted: bool) -> str:
 def _list(case: _Case) -> _Words:
     many = plural(case.noun)
     tail = _tail(case, case.required, case.optional)
-    if len(case.told.names) < 2:
-        (first,) = case.told.names
-        single = (
-            f"tell me which {case.noun} comes first{case.where}{tail}",
-            f"find the first {case.noun}{case.where}{tail}",
-        )
-        return _Words(single, (f'the first {case.noun}{case.where} is "{{{first}}}"',))
     rows, where = _rows(case.told), case.where.replace(" of ", " for ", 1)
-    ask = (
+    ask: tuple[str, ...] = (
         f"list the {many}{case.where}{tail}", f"show me the {many}{case.where}{tail}",
         f"tell me which {many} there are{where}{tail}", f"find out which {many} there are{where}{tail}",
-        f"go through the {many}{case.where}{tail} and tell me what they are called",
     )  # fmt: skip
+    naming = names_of(case.api, case.route.shape)
+    if naming is not None and naming.kind == "title":
+        ask += (f"go through the {many}{case.where}{tail} and tell me what they are called",)
     aims = (
         f"Which {many} are there{where}{tail}?", f"What {many} do we have{where}{tail}?",
         f"I need to know which {many} there are{where}{tail}.", f"I'd like to see the {many}{case.where}{tail}.",
@@ -256,12 +271,15 @@ def _search(case: _Case) -> _Words:
             f'look for "{{{words}}}" among the {many}',
         )
     )
-    found = case.told.names[0]
+    naming = names_of(case.api, case.route.shape)
+    assert naming is not None, "a search tells names"
+    at = dict(zip(naming.fields, case.told.names[0], strict=True))
+    found = naming.phrase(case.noun, lambda field: at[field])
     return _Words(
         ask,
         (
-            f'the first match for "{{{words}}}" is the {case.noun} "{{{found}}}"',
-            f'for "{{{words}}}" I found the {case.noun} "{{{found}}}"',
+            f'the first match for "{{{words}}}" is {found}',
+            f'for "{{{words}}}" I found {found}',
         ),
     )
 
@@ -296,22 +314,34 @@ def _read(case: _Case) -> _Words:
 
 def _update(case: _Case) -> _Words:
     thing = case.own + case.where
-    handle = normal(handle_of(case.api, case.route.shape))
-    named = [key for key in case.required if normal(case.route.operation.placement[key][1]) == handle]
-    if named and len(case.required) == 1:
+    naming = names_of(case.api, case.route.shape)
+    keys = _keys(case.route, case.styles, naming.fields) if naming is not None else {}
+    if (
+        naming is not None
+        and keys
+        and set(case.required) <= set(keys.values())
+        and len(keys) == len(naming.fields)
+    ):
         # Nobody says more than the new name: other changes need it too, but then it is not what is asked for.
-        name = f'"{{{named[0]}}}"'
+        name = naming.text(lambda field: keys[field])
         return _Words(
             (f"rename {thing} to {name}", f"change the name of {thing} to {name}"),
             (f"I have renamed {thing} to {name}", f"{thing} is called {name} now"),
-            aims=(f"{thing} should be called {name} from now on.".replace("the ", "The ", 1),),
+            aims=(f"{thing} should be called {name} from now on.",),
         )
     if case.required:
-        tail = _tail(case, case.required, case.optional, "so that it has the")
-        said = _tail(case, case.required, case.optional)
+        (key,) = case.required
+        style = case.styles[key]
+        value, be = _value(style, key), _is(style.label)
         return _Words(
-            (f"update {thing}{tail}", f"change {thing}{tail}"),
-            (f"{thing} is updated{said}", f"I have updated {thing}{said}"),
+            (
+                f"change the {style.label} of {thing} to {value}",
+                f"set the {style.label} of {thing} to {value}",
+            ),
+            (
+                f"I have updated {thing}, so the {style.label} {be} now {value}",
+                f"the {style.label} of {thing} {be} now {value}",
+            ),
         )
 
     def each(text: str) -> str:
@@ -341,7 +371,7 @@ def _delete(case: _Case) -> _Words:
     return _Words(
         (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
         (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
-        aims=() if has_people(case.noun) else (no_more,),
+        aims=() if is_person(case.api, case.route.shape) else (no_more,),
     )
 
 
@@ -363,7 +393,7 @@ def _part(case: _Case) -> _Words:
     thing = f" of {case.own}{case.where}" if case.own else case.where
     tail = _tail(case, case.required, case.optional, "for the")
     if case.told.names:
-        many, rows = plural(case.noun), _rows(case.told, exactly=True)
+        many, rows = plural(case.noun), _rows(case.told)
         ask = (f"list the {many}{thing}{tail}", f"show me the {many}{thing}{tail}")
         aims = (f"What are the {many}{thing}{tail}?", f"I need to know the {many}{thing}{tail}.")
         return _Words(

@@ -53,6 +53,12 @@ def _find(name: str) -> tuple[Path, str, Path]:
     )
 
 
+def _packages() -> list[Path]:
+    """Return the folders of installed packages: a module may import what it can import outside of the sandbox."""
+    found = [Path(one) for one in sys.path if one.endswith(("site-packages", "dist-packages"))]
+    return [one for one in found if one.is_dir()]
+
+
 class PythonSession:
     """A module in a sandboxed worker.
 
@@ -74,7 +80,7 @@ class PythonSession:
         self.owner: object = None
         self._worker = Worker(
             _SERVICE,
-            readable=[shown, ours],
+            readable=[shown, ours, *_packages()],
             variables={
                 "PLANARENA_MODULE": self.module,
                 "PLANARENA_ROOT": str(root),
@@ -96,7 +102,6 @@ class PythonSession:
             ) from error
         self.safety: Safety = self.description["safety"]
         self.observable = bool(self.description["observable"])
-        self._restart_only: bool | None = None
         self._state: tuple[Any] | None = None  # as last seen; None where it may have changed since
 
     def close(self) -> None:
@@ -131,11 +136,9 @@ class PythonSession:
         return make_outcome(result)
 
     def start_anew(self, salt: str) -> None:
-        """Reset in place where the module can, else start a new process."""
+        """Reset in place where the module can, else call a new copy of it, or start a new process."""
         self._state = None
-        if self._restart_only is not True:
-            self._restart_only = not self._worker.call("start", salt_number(salt))
-        if self._restart_only and self.safety != "read_only":
+        if not self._worker.call("start", salt_number(salt)) and self.safety != "read_only":
             self._worker.close()
             self._worker.call("start", salt_number(salt))
 

@@ -1,0 +1,178 @@
+"""What an answer says of a call to an own tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from planarena.environments.sources.generic_wording import words_of
+from planarena.environments.sources.own.asking import Argument, described, label_of, participle
+from planarena.environments.sources.own.naming import Deed, is_id, plural
+from planarena.environments.sources.own.records import MAKERS, NAMES, plain_list, quote_of
+from planarena.environments.wording import Record
+from planarena.tools.tool import Tool
+
+__all__ = ["SEARCHED", "Bound", "reports_of", "spoken_of"]
+
+SEARCHED = r"query|^q$|search|term|text|name|title|keyword"
+_SETS = {"set", "change", "update", "edit", "modify", "adjust", "move"}
+
+
+class Bound(NamedTuple):
+    """What an argument refers to: the noun, and whether only an earlier result can give it."""
+
+    noun: str
+    hidden: bool
+
+
+def spoken_of(arguments: Sequence[Argument], bound: Mapping[str, Bound]) -> Argument | None:
+    """Return the one argument that tells an answer from that to the same call with another value."""
+    found = [
+        one
+        for one in arguments
+        if one.required and not is_id(one.name) and not (one.name in bound and bound[one.name].hidden)
+    ]
+    # What was written without types is taken for text.
+    return found[0] if len(found) == 1 and found[0].schema.get("type", "string") == "string" else None
+
+
+def reports_of(
+    tool: Tool,
+    deed: Deed,
+    bound: Mapping[str, Bound],
+    sample: Any,
+    records: Sequence[tuple[str, Record, bool]],
+    outputs: Sequence[str],
+    spoken: Argument | None,
+) -> tuple[str, ...]:
+    """Return clauses that tell what a call gave or did; each holds every output.
+
+    Args:
+        tool: As it is offered.
+        deed: What its name says.
+        bound: By argument, what it refers to.
+        sample: A result.
+        records: Its records and how they are spoken of.
+        outputs: What answers tell.
+        spoken: The argument that tells two calls apart.
+    """
+    of = next((one.noun for name, one in bound.items() if name in tool.required and one.noun), "")
+    noun = deed.noun or of or "result"
+    done = _done(tool, deed, of)
+    listed = next((entry for entry in records if entry[2]), None)
+    if listed is not None and outputs and outputs[0].startswith(f"{listed[0]}/0/"):
+        pointer, record, _ = listed
+        if deed.verb in {"search", "find", "lookup", "query"} and spoken is not None:
+            if re.search(SEARCHED, words_of(spoken.name)) is None:
+                return _shown(f"{plural(record.noun)} with {described(spoken)}", f"{{{pointer}*}}")
+            return (f"I found {{{pointer}*}}", f'for "{{{spoken.name}}}" I found {{{pointer}*}}')
+        if deed.verb in {"search", "find", "lookup", "query"}:
+            return (f"I found {{{pointer}*}}",)
+        if not deed.many and deed.verb != "list" and deed.noun:
+            return (f"here is the {deed.noun}{_about(spoken, tool)}: {{{pointer}*}}",)
+        return _shown(f"{plural(record.noun)}{_about(spoken, tool)}", f"{{{pointer}*}}")
+    strings = plain_list(sample)
+    if strings is not None and outputs == (f"{strings}/0",):
+        rest = "".join(f"[, {{{strings}/{number}}}]" for number in range(1, 10))
+        what = deed.what if deed.many else plural(noun)
+        return _shown(f"{what}{_about(spoken, tool)}", f"{{{strings}/0}}{rest}")
+    if not outputs:
+        if of and spoken is not None and deed.verb in _SETS:
+            label = label_of(re.sub(r"^new[_ ]?", "", spoken.name))
+            return (f"the {label} of the {of} is now {{{spoken.name}}}",)
+        return (done or f"the {noun} is settled",)
+    if outputs == ("",):
+        what = deed.what or noun
+        if deed.verb == "count":
+            return (f"the number of {what} is {{}}",)
+        return (f"the {what} is {{}}",) if tool.effects == "read" and deed.verb in {"get", "check", "show", "tell"} and what else ("the result is {}",) if tool.effects == "read" else (done or "the answer is {}",)  # fmt: skip
+    name = next((one for one in outputs if words_of(one.rsplit("/", maxsplit=1)[-1]) in NAMES), None)
+    if tool.effects != "read":
+        return (f"{done or f'the {noun} is settled'}{''.join(map(_news, outputs))}",)
+    told = [one for one in outputs if one != name]
+    facts, said = [_fact(one) for one in told], _joined(f"the {_fact(one)}" for one in told)
+    if name is not None:
+        quote = quote_of(name.rsplit("/", maxsplit=1)[-1])
+        called = f"the {noun} is {quote}{{{name}}}{quote}"
+        by = next((one for one in outputs if words_of(one.rsplit("/", maxsplit=1)[-1]) in MAKERS), None)
+        if by is not None:
+            called = f"{called} by {{{by}}}"
+            said = _joined(f"the {_fact(one)}" for one in told if one != by)
+        return (f"{called}, with {said}" if said else called,)
+    about = _about(spoken, tool)
+    if len(facts) == 1:
+        if re.search(r"/(left|remaining)$", outputs[0]):
+            return (f"the amount{about} that is left is {{{outputs[0]}}}",)
+        return (f"the {facts[0].replace(' {', f'{about} is {{', 1)}",)
+    are = _joined(f"the {fact.replace(' {', ' is {', 1)}" for fact in facts)
+    if all(one.startswith("/0/") for one in outputs):
+        return (f"the first entry of the {deed.what or noun}{about} has {said}",)
+    if about:
+        return (f"for{about.removeprefix(' of').removeprefix(' in')}, {are}",)
+    return (f"the {noun} has {said}", f"for the {noun}, {are}")
+
+
+def _shown(what: str, rows: str) -> tuple[str, ...]:
+    """List something however many there are."""
+    return (f"here is the list of {what}: {rows}", f"the list of {what} shows {rows}")
+
+
+def _about(spoken: Argument | None, tool: Tool) -> str:
+    """Say what a value that was looked up belongs to."""
+    if spoken is None or tool.effects != "read":
+        return ""
+    place = re.fullmatch(r"city|town|country|place|location|region|area", words_of(spoken.name))
+    return (
+        f" in {{{spoken.name}}}"
+        if place
+        else f" of {{{spoken.name}}}"
+        if spoken.of or _is_thing(spoken)
+        else ""
+    )
+
+
+def _is_thing(one: Argument) -> bool:
+    return (
+        re.search(r"\b(name|item|product|title|sku|code|symbol|user|owner|key)$", words_of(one.name))
+        is not None
+    )
+
+
+def _news(pointer: str) -> str:
+    """Tell what came of something, after the clause that says that it is done."""
+    words = words_of(pointer.rsplit("/", maxsplit=1)[-1])
+    if spans := re.fullmatch(r"(\w+) in (days|hours|minutes|weeks)", words):
+        return f", {spans[1]} in {{{pointer}}} {spans[2]}"
+    if words in {"left", "remaining"}:
+        return f", with {{{pointer}}} {words}"
+    if re.search(r"\b(status|state|balance|stock)$", words):
+        return f", and the {label_of(words)} is now {{{pointer}}}"
+    return f", and the {label_of(words)} is {{{pointer}}}"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    listed = list(parts)
+    return " and ".join(listed) if len(listed) < 3 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def _fact(pointer: str) -> str:
+    last = pointer.rsplit("/", maxsplit=1)[-1]
+    quote = (
+        '"' if re.search(r"\b(text|body|message|content|description|note|comment)$", words_of(last)) else ""
+    )
+    return f"{label_of(last)} {quote}{{{pointer}}}{quote}"
+
+
+def _done(tool: Tool, deed: Deed, of: str) -> str:
+    if tool.effects == "read" or not deed.verb:
+        return ""
+    noun = deed.noun or of
+    if not noun:
+        return ""
+    made = {"mark": "marked as done", "complete": "marked as done", "get": "made", "append": "added"}.get(
+        deed.verb, participle(deed.verb)
+    )
+    if deed.verb in _SETS and of:
+        return f"the {of} is {'moved' if deed.verb == 'move' else 'changed'}"
+    return f"the {noun} is {made}"

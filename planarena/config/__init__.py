@@ -14,9 +14,12 @@ from planarena.config.build import (
     SplitConfig,
 )
 from planarena.config.contrast import TRIVIAL_KINDS, ContrastConfig
+from planarena.config.conversations import CONVERSATION_KINDS, PLAIN, ConversationConfig
 from planarena.config.reading import load_config, parse_settings
 
 __all__ = [
+    "CONVERSATION_KINDS",
+    "PLAIN",
     "PRESETS",
     "TRIVIAL_KINDS",
     "AllowedConfig",
@@ -24,6 +27,7 @@ __all__ = [
     "CallsConfig",
     "CompositionConfig",
     "ContrastConfig",
+    "ConversationConfig",
     "ExecutionConfig",
     "ModelsConfig",
     "QuotaConfig",

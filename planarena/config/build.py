@@ -9,6 +9,7 @@ import msgspec
 from planarena.config.checks import are_weights as _are_weights
 from planarena.config.checks import require as _require
 from planarena.config.contrast import ContrastConfig
+from planarena.config.conversations import ConversationConfig
 from planarena.errors import ConfigError
 
 __all__ = [
@@ -37,11 +38,12 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         domain_mix: Weights of the domains; those not named count 1 [ours].
         tools: Fewest and most tools that a scenario of one domain offers [ours].
         mixed_share: Share of the scenarios that span two or three domains [ours].
+        aims: Least share of the plain tasks that follow an aim of `goals.yaml`, where a domain has enough [ours].
     """
 
     max_actions: int = 7
     max_depth: int = 11
-    budget: int = 80
+    budget: int = 60
     per_scenario: int = 12
     length_mix: tuple[float, ...] = (0.087, 0.175, 0.21, 0.168, 0.162, 0.119, 0.079)
     shape_mix: dict[str, float] = msgspec.field(
@@ -50,6 +52,7 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     domain_mix: dict[str, float] = msgspec.field(default_factory=dict)
     tools: tuple[int, int] = (6, 10)
     mixed_share: float = 0.2
+    aims: float = 0.8
 
     def __post_init__(self) -> None:
         _require(
@@ -74,6 +77,7 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         _require(
             0 <= self.mixed_share <= 1, "composition.mixed_share", self.mixed_share, "a share from 0 to 1"
         )
+        _require(0 <= self.aims <= 1, "composition.aims", self.aims, "a share from 0 to 1")
         shapes = {"serial", "parallel", "mixed"}
         _require(
             set(self.shape_mix) <= shapes and _are_weights(self.shape_mix),
@@ -124,6 +128,8 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         max_tokens: Most tokens of one answer [ours].
         round_trip: The model that must serve every query of a model unseen, or the query is refused; empty: none.
         plausibility: Whether the judge (or a proposer) may reject a task before words are paid for.
+        user: The model that plays the user of conversations, message by message against the gold's answers; empty: its
+            messages are as they were written. Proposers write those of plain and long conversations themselves.
     """
 
     proposers: tuple[str, ...] = ()
@@ -136,6 +142,7 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_tokens: int = 4096
     round_trip: str = ""
     plausibility: bool = False
+    user: str = ""
 
     def __post_init__(self) -> None:
         _require(1 <= self.queries <= 16, "models.queries", self.queries, "a number from 1 to 16")
@@ -154,7 +161,7 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def active(self) -> bool:
         """Whether any model takes part."""
-        return bool(self.proposers or self.judge)
+        return bool(self.proposers or self.judge or self.user)
 
 
 class CallsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -287,6 +294,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         chunk_scenarios: Scenarios in one chunk: the unit of resume and one shard per table.
         seed: Of everything random.
         composition: How atoms become tasks.
+        conversations: What happens between user and assistant beyond asking and serving.
         contrast: Wrong choices and where they lead.
         split: How scenarios are split.
         quotas: Whether the draw is balanced over vendors.
@@ -303,6 +311,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chunk_scenarios: int = 16
     seed: int = 0
     composition: CompositionConfig = msgspec.field(default_factory=CompositionConfig)
+    conversations: ConversationConfig = msgspec.field(default_factory=ConversationConfig)
     contrast: ContrastConfig = msgspec.field(default_factory=ContrastConfig)
     split: SplitConfig = msgspec.field(default_factory=SplitConfig)
     quotas: QuotaConfig = msgspec.field(default_factory=QuotaConfig)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from planarena.errors import ConfigError
+from planarena.records.foreign_yaml import MAX_YAML, load_yaml
 
 __all__ = ["load_config", "parse_settings"]
 
@@ -129,18 +130,15 @@ def _load_yaml(text: str) -> Any:
         re.compile(r"^[-+]?[0-9]+(?:\.[0-9]*)?[eE][-+]?[0-9]+$"),
         list("-+0123456789"),
     )
-    loader = Loader(text)
-    try:
-        return loader.get_single_data()
-    finally:
-        loader.dispose()
+    return load_yaml(text, Loader)
 
 
 def _read_yaml(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        read = _load_yaml(file.read_text())
+        with file.open("rb") as handle:
+            read = _load_yaml(handle.read(MAX_YAML + 1).decode())
     except OSError as error:
         raise ConfigError(
             f"cannot be read: {error.strerror}", where=str(file), fix="check the path"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from planarena.generate.clauses import Said, StepWords
+from planarena.generate.clauses import Mention, StepContext
 from planarena.generate.mentions import holds
 
 __all__ = ["QueryFaultError", "check_query"]
@@ -26,8 +26,8 @@ class QueryFaultError(Exception):
 
 def check_query(
     text: str,
-    steps: Sequence[StepWords],
-    said: Iterable[Said],
+    steps: Sequence[StepContext],
+    said: Iterable[Mention],
     facts: Mapping[str, Any],
     tool_names: Iterable[str],
     notes: Sequence[str] = (),
@@ -53,7 +53,8 @@ def check_query(
     stated: set[tuple[int, str]] = set()
     noted: set[tuple[int, str]] = set()
     for one in said:
-        if holds(text, one.text):
+        # At the head of a sentence it has a capital: "New brakes: cheapest, earliest?"
+        if holds(text, one.text) or holds(text, one.text[:1].upper() + one.text[1:]):
             stated.add((one.step, one.argument))
         elif any(holds(note, one.text) for note in notes):
             noted.add((one.step, one.argument))
@@ -79,7 +80,7 @@ def check_query(
     return {"grounded": grounded, "no_hidden_values": True, "no_tool_names": True}
 
 
-def _refuse_hidden(text: str, step: StepWords, argument: str, value: Any) -> None:
+def _refuse_hidden(text: str, step: StepContext, argument: str, value: Any) -> None:
     schema = step.operation.tool.parameters[argument]
     if schema.get("x-hidden") and isinstance(value, str) and value in text:
         raise QueryFaultError("hidden_value", f"step {step.number}: {argument}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments.wording import parse_pointer, schema_at
-from planarena.generate.clauses import StepWords, Voice
+from planarena.generate.clauses import StepContext, Voice
 from planarena.generate.surfaces import MANNERS, surface
 from planarena.tasks.atoms import resolve
 from planarena.tools import Tool, strip_annotations
@@ -51,7 +51,7 @@ class TaskBrief(NamedTuple):
         scenario: What the tools and the state are about.
     """
 
-    steps: list[StepWords]
+    steps: list[StepContext]
     before: Sequence[int]
     order_edges: Sequence[tuple[int, int, str]]
     groups: Sequence[int]
@@ -185,7 +185,7 @@ class TaskBrief(NamedTuple):
             for name, tool in self.tools.items()
         ]
 
-    def _asked(self, step: StepWords) -> dict[str, Any]:
+    def _asked(self, step: StepContext) -> dict[str, Any]:
         """Describe a step without its tool's name, the values that no user could know, and its result."""
         text = step.clause(step.wording.plan[0], Voice(self.steps, 0)).text
         message = self.turn_of[step.number]
@@ -206,7 +206,7 @@ class TaskBrief(NamedTuple):
             ],
         }
 
-    def _done(self, step: StepWords) -> dict[str, Any]:
+    def _done(self, step: StepContext) -> dict[str, Any]:
         return {
             "step": step.number + 1,
             "message": self.turn_of[step.number] + 1,
@@ -240,7 +240,7 @@ def _surfaces(value: Any, schema: Mapping[str, Any], words: Mapping[Any, str] | 
     return list(dict.fromkeys(way for way in ways if way.strip()))
 
 
-def ways_to_say(step: StepWords, argument: str, year: str = "") -> list[str]:
+def ways_to_say(step: StepContext, argument: str, year: str = "") -> list[str]:
     """Return the ways in which a literal argument may be stated; of a list or an object, those of its parts.
 
     An absent text (an empty string) and a truth value without words of its own may be left to the step's meaning:
@@ -272,7 +272,7 @@ def parts_of(
     return [_surfaces(value, schema, words, year)]
 
 
-def references(steps: list[StepWords], source: int, pointer: str) -> list[str]:
+def references(steps: list[StepContext], source: int, pointer: str) -> list[str]:
     """Return how a value of an earlier step's result may be referred to."""
     producer = steps[source]
     known = producer.wording.refer.get(pointer)

@@ -11,7 +11,7 @@ from typing import Any
 from planarena.environments.wording import parse_pointer
 from planarena.formats import Call
 from planarena.generate.checks import QueryFaultError, check_query
-from planarena.generate.clauses import Said, StepWords
+from planarena.generate.clauses import Mention, StepContext
 from planarena.generate.mentions import name_of
 from planarena.generate.model_brief import TaskBrief, parts_of, references, ways_to_say
 from planarena.generate.model_texts import (
@@ -24,6 +24,7 @@ from planarena.generate.model_texts import (
     refuse_values,
     texts_in,
 )
+from planarena.generate.naming import naming_phrases
 from planarena.generate.offline import write_plan_line
 from planarena.generate.spelling import Style
 from planarena.generate.surfaces import MANNERS, surface
@@ -76,7 +77,7 @@ def check_written_query(brief: TaskBrief, turns: Sequence[str]) -> tuple[list[st
         "hidden_value",
         "the query",
     )
-    said: list[Said] = []
+    said: list[Mention] = []
     told: list[float] = []
     for step in brief.steps:
         heard = " ".join(texts[: brief.turn_of[step.number] + 1])
@@ -110,13 +111,13 @@ def _sayable(brief: TaskBrief) -> list[str]:
     return sources
 
 
-def _literal_texts(step: StepWords) -> set[str]:
+def _literal_texts(step: StepContext) -> set[str]:
     return {
         text for name in step.arguments if name not in step.bound for text in texts_in(step.arguments[name])
     }
 
 
-def _stated(brief: TaskBrief, step: StepWords, heard: str) -> Iterator[Said]:
+def _stated(brief: TaskBrief, step: StepContext, heard: str) -> Iterator[Mention]:
     known = {repr(value) for value in brief.facts.values()}
     notes = " ".join(brief.told)
     for name, value in step.arguments.items():
@@ -130,13 +131,16 @@ def _stated(brief: TaskBrief, step: StepWords, heard: str) -> Iterator[Said]:
             raise TextFaultError("ungrounded", f"step {step.number + 1}: {name} = {missing!r} is not stated")
         # A value without words (a bare truth value, an empty text) is the step's meaning: any of its words stand for it.
         phrases = [phrase for phrase in found if phrase] or [heard.split(maxsplit=1)[0]]
-        yield from (Said(step.number, name, phrase) for phrase in phrases)
+        yield from (Mention(step.number, name, phrase) for phrase in phrases)
 
 
-def _named(brief: TaskBrief, step: StepWords, name: str, heard: str) -> bool:
-    """Say whether a value of an earlier message's result is called what an answer called it."""
+def _named(brief: TaskBrief, step: StepContext, name: str, heard: str) -> bool:
+    """Say whether a value of an earlier result is called what an answer called it, or a record by a name of its own."""
     source, pointer = step.bound[name]
-    if brief.turn_of[source] == brief.turn_of[step.number]:
+    producer = brief.steps[source]
+    if brief.turn_of[source] == brief.turn_of[step.number] and not naming_phrases(
+        producer.operation.tool, producer.wording, pointer, producer.arguments, producer.result
+    ):
         return False
     styles = (Style(manner=manner, year=brief.year) for manner in range(MANNERS))
     names = (name_of(brief.steps[source], pointer, style) for style in styles)
@@ -147,7 +151,7 @@ def _named(brief: TaskBrief, step: StepWords, name: str, heard: str) -> bool:
     )
 
 
-def _refers(brief: TaskBrief, step: StepWords, name: str, heard: str) -> float:
+def _refers(brief: TaskBrief, step: StepContext, name: str, heard: str) -> float:
     """Return the share of a reference's words that a text tells; 1 where none is needed.
 
     Raises:
@@ -157,7 +161,9 @@ def _refers(brief: TaskBrief, step: StepWords, name: str, heard: str) -> float:
     source, pointer = step.bound[name]
     if _is_clear(brief, source, pointer):
         return 1.0
-    phrases = [content_words(phrase) for phrase in references(steps, source, pointer)]
+    known = steps[source].wording.refer.get(pointer)
+    said = known.said if known is not None else ()
+    phrases = [content_words(phrase) for phrase in (*references(steps, source, pointer), *said)]
     phrases = [phrase for phrase in phrases if phrase]
     if not phrases:
         return 1.0
@@ -253,7 +259,7 @@ def _closure(before: Sequence[int]) -> list[int]:
     return reached
 
 
-def _words_of(step: StepWords) -> set[str]:
+def _words_of(step: StepContext) -> set[str]:
     tool = step.operation.tool
     texts = [tool.wire_name, tool.description, *step.wording.plan, *step.wording.ask]
     return set().union(*map(content_words, texts))

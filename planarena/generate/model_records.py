@@ -22,7 +22,7 @@ __all__ = [
 # Parts of a task's words and contrast that models are asked for, in the order in which they are kept.
 PARTS = (
     *("plausible", "query", "actions", "round_trip"),
-    *("plan", "response", "rationale", "trajectory", "candidate"),
+    *("plan", "response", "rationale", "trajectory", "candidate", "user"),
 )
 # What is said of a task that no one would ask for.
 IMPLAUSIBLE = "implausible"
@@ -82,12 +82,14 @@ class Usage(msgspec.Struct, frozen=True, array_like=True):
         tokens: Prompt and answer tokens.
         usd: US dollars, as far as prices are known.
         unpriced: Answers without a known price.
+        served: Model, what its server called itself, and in how many answers.
     """
 
     calls: int = 0
     tokens: int = 0
     usd: float = 0.0
     unpriced: int = 0
+    served: tuple[tuple[str, str, int], ...] = ()
 
 
 class Scores(msgspec.Struct, frozen=True, array_like=True):
@@ -139,9 +141,9 @@ class Written(msgspec.Struct, frozen=True, array_like=True):
     requests: int = 0
     refused: str = ""
 
-    def call_of(self, part: str) -> str:
-        """Return the id of the call whose answer was kept for a part; empty when none was."""
-        return next((one.call_id for one in self.proposals if one.part == part and one.verdict == KEPT), "")
+    def call_of(self, *parts: str) -> str:
+        """Return the id of the call whose answer was kept for one of these parts; empty when none was."""
+        return next((one.call_id for one in self.proposals if one.part in parts and one.verdict == KEPT), "")
 
     @property
     def wrote(self) -> bool:

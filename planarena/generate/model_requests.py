@@ -23,6 +23,7 @@ PROMPTS = {
     "rationale": "build_rationale",
     "trajectory": "build_trajectory",
     "candidate": "build_candidates",
+    "user": "user",
 }
 _TEXT = {"type": "string", "maxLength": 20000}
 _STEP = {"type": "integer", "minimum": 1, "maximum": 64}
@@ -74,8 +75,8 @@ _SCHEMAS: dict[str, dict[str, Any]] = {
         )
     ),
 }
-# A round trip is a conversation with tools: its answers have no schema.
-assert set(PROMPTS) == {*_SCHEMAS, "round_trip"} == set(PARTS)
+# A round trip is a conversation with tools: its answers have no schema; a user's messages are `planarena.users`' own.
+assert set(PROMPTS) == {*_SCHEMAS, "round_trip", "user"} == set(PARTS)
 # Parts that judge: one look is enough, as cold as can be.
 _JUDGING = frozenset({"plausible", "actions"})
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from planarena.generate.clauses import StepWords
+from planarena.generate.clauses import StepContext
 from planarena.generate.semantic_values import hidden_values
 from planarena.judges.overlap import words
 
@@ -117,7 +117,7 @@ def refuse_values(text: str, values: Iterable[str], reason: str, what: str) -> N
             raise TextFaultError(reason, f"{what}: it states {value!r}")
 
 
-def hidden_in(steps: Sequence[StepWords]) -> Iterator[str]:
+def hidden_in(steps: Sequence[StepContext]) -> Iterator[str]:
     """Yield the texts in the steps' arguments and results that a user is never shown, such as ids."""
     for step in steps:
         tool = step.operation.tool

@@ -7,6 +7,7 @@ gives stays as that one wrote it. Nothing is executed here; what proposals are w
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
@@ -46,6 +47,8 @@ __all__ = ["Choices", "Meter", "TaskWriter"]
 
 _T = TypeVar("_T")
 _DETAIL = 500
+# Of what a server calls itself; it may say anything.
+_MOST_NAME = 100
 
 
 class Choice(NamedTuple):
@@ -94,6 +97,13 @@ class Meter:
             sum(answer.prompt_tokens + answer.completion_tokens for answer in answers),
             sum(answer.usd or 0.0 for answer in answers),
             sum(answer.usd is None for answer in answers),
+            tuple(
+                (model, name, number)
+                for (model, name), number in sorted(
+                    Counter((answer.model, answer.served_by[:_MOST_NAME]) for answer in answers).items()
+                )
+                if name
+            ),
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from planarena.config import TRIVIAL_KINDS
-from planarena.generate import wrong_answers, wrong_calls, wrong_values
+from planarena.generate import wrong_answers, wrong_calls, wrong_turns, wrong_values
 from planarena.generate.situations import Knowledge, Proposal, Scene, Situation
 
 __all__ = ["MUTATIONS", "TRIVIAL_KINDS", "Knowledge", "Proposal", "Scene", "Situation", "propose"]
@@ -28,6 +28,11 @@ MUTATIONS: dict[str, Callable[[Situation, Random], Iterator[Proposal]]] = {
     "incomplete_answer": wrong_answers.incomplete_answer,
     "false_answer": wrong_answers.false_answer,
     "needless_question": wrong_answers.needless_question,
+    "ignored_error": wrong_turns.ignored_error,
+    "gave_up": wrong_turns.gave_up,
+    "injected_order": wrong_turns.injected_order,
+    "forbidden_call": wrong_turns.forbidden_call,
+    "superseded_value": wrong_turns.superseded_value,
     "hallucinated_tool": wrong_calls.hallucinated_tool,
     "empty_arguments": wrong_calls.empty_arguments,
     "early_stop": wrong_answers.early_stop,

@@ -8,6 +8,7 @@ required value is told by nobody. `no_tool_needed`: the answer stands in the con
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from random import Random
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 from planarena.environments import World
 from planarena.environments.wording import ToolWording
-from planarena.generate.clauses import StepWords, Voice
+from planarena.generate.clauses import StepContext, Voice
 from planarena.generate.relevance import tool_similarity
 from planarena.generate.surfaces import surface
 from planarena.generate.wrong_answers import ASK_BACK
@@ -147,8 +148,8 @@ class _Author:
     def pick(self, choices: Sequence[Any]) -> Any:
         return choices[self.rng.randrange(len(choices))]
 
-    def words(self, tool: str, arguments: dict[str, Any]) -> StepWords:
-        return StepWords(0, self.world.operations[tool], self.wording[tool], arguments, {}, None)
+    def words(self, tool: str, arguments: dict[str, Any]) -> StepContext:
+        return StepContext(0, self.world.operations[tool], self.wording[tool], arguments, {}, None)
 
     def request(self, clause: str) -> str:
         opener: str = self.pick(_OPENERS)
@@ -174,7 +175,7 @@ class _Author:
                 continue
             step = self.words(tool, arguments)
             ask = step.clause(self.pick(step.wording.ask), Voice([step], self.rng.randrange(1000))).text
-            response = self.pick(_CANNOT).format(ask) + (self.pick(_NOT_THE_SAME) if trap else "")
+            response = self.pick(_CANNOT).format(to_user(ask)) + (self.pick(_NOT_THE_SAME) if trap else "")
             if trap and not (calls and calls[0][0] == ranked[0]):
                 continue
             category = "trap" if trap else "tool_missing"
@@ -182,7 +183,7 @@ class _Author:
             return NoCallItem(category, self.request(ask), response, (tool,), tempting, self._claim(step))
         return None
 
-    def _claim(self, step: StepWords) -> tuple[tuple[str, str], ...]:
+    def _claim(self, step: StepContext) -> tuple[tuple[str, str], ...]:
         """Say of a change that nobody made that it is done."""
         if step.operation.tool.effects == "read":
             return ()
@@ -289,6 +290,27 @@ class _Author:
         )
         text = f"{self.pick(thanks)}, {self.pick(reasons)}.{greeting}"
         return NoCallItem("no_tool_needed", text, self.pick(answers), (), self._unneeded())
+
+
+_QUOTED = re.compile(r'("[^"]*")')
+_FIRST_PERSON = {"i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself"}
+_FIRST = re.compile(r"\b(I'm|I|me|my|mine|myself)\b( am\b)?", re.IGNORECASE)
+
+
+def to_user(ask: str) -> str:
+    """Say a request as its hearer repeats it: "keep me posted" becomes "keep you posted"; titles stay.
+
+    >>> to_user('put "Call me" on my list')
+    'put "Call me" on your list'
+    """
+
+    def second(found: re.Match[str]) -> str:
+        if found[1].lower() == "i'm":
+            return "you're"
+        return _FIRST_PERSON[found[1].lower()] + (" are" if found[2] else "")
+
+    parts = _QUOTED.split(ask)
+    return "".join(part if part.startswith('"') else _FIRST.sub(second, part) for part in parts)
 
 
 def write_no_calls(

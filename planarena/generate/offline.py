@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 
 from planarena.generate.answers import write_failure, write_response
-from planarena.generate.clauses import StepWords, Voice
-from planarena.generate.sentences import capital, pick
-from planarena.generate.spelling import PLAIN, Style
+from planarena.generate.clauses import StepContext, Voice
+from planarena.generate.sentences import pick
+from planarena.generate.spelling import PLAIN, Style, capital
 
 __all__ = [
     "write_failure",
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def write_plan(
-    steps: list[StepWords],
+    steps: list[StepContext],
     order_edges: Sequence[tuple[int, int, str]],
     groups: Sequence[int],
     rng: Random,
@@ -37,7 +37,7 @@ def write_plan(
 
 
 def write_plan_line(
-    steps: list[StepWords],
+    steps: list[StepContext],
     order_edges: Sequence[tuple[int, int, str]],
     groups: Sequence[int],
     number: int,
@@ -72,7 +72,7 @@ _STEP_LEADS = (
 )  # fmt: skip
 
 
-def write_step_plan(step: StepWords, steps: list[StepWords], rng: Random, style: Style = PLAIN) -> str:
+def write_step_plan(step: StepContext, steps: list[StepContext], rng: Random, style: Style = PLAIN) -> str:
     """Write the line of plan that goes with one action: what earlier steps showed is known by then, and has its name."""
     template = pick(step.wording.plan, rng)
     near = step.number - 1 if step.number else None
@@ -81,6 +81,6 @@ def write_step_plan(step: StepWords, steps: list[StepWords], rng: Random, style:
     return lead.format(text[:1].lower() + text[1:])
 
 
-def write_step_plans(steps: list[StepWords], rng: Random, style: Style = PLAIN) -> tuple[str, ...]:
+def write_step_plans(steps: list[StepContext], rng: Random, style: Style = PLAIN) -> tuple[str, ...]:
     """Write one line of plan per action."""
     return tuple(write_step_plan(step, steps, rng, style) for step in steps)

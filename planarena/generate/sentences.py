@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
 from planarena.generate.manners import ACKNOWLEDGED, ASIDES, GREETINGS, JOIN_AND, JOIN_THEN, STYLES, THANKS
 from planarena.generate.manners import Style as Manner
-from planarena.generate.spelling import Style, one_stop, spell
+from planarena.generate.spelling import Style, capital, one_stop, spell, with_articles
 
 __all__ = ["Piece", "capital", "join_message", "pick"]
 
@@ -35,13 +37,28 @@ def pick(choices: Sequence[Any], rng: Random) -> Any:
     return choices[rng.randrange(len(choices))]
 
 
-def capital(text: str) -> str:
-    """Give a text a capital at its start."""
-    return text[:1].upper() + text[1:]
+# Of so many drawn words the one is taken that was said least.
+_DRAWS = 4
+
+
+def pick_rare(choices: Sequence[Any], rng: Random, counts: Counter[str] | None) -> Any:
+    """Return one of several, rather one that other conversations did not say yet, and count it on."""
+    if counts is None:
+        return pick(choices, rng)
+    drawn = [pick(choices, rng) for _ in range(_DRAWS)]
+    found = min(drawn, key=lambda one: counts[f"said {one}"])
+    counts[f"said {found}"] += 1
+    return found
 
 
 def join_message(
-    pieces: Sequence[Piece], register: str, turn: int, style: Style, used: set[str], rng: Random
+    pieces: Sequence[Piece],
+    register: str,
+    turn: int,
+    style: Style,
+    used: set[str],
+    rng: Random,
+    counts: Counter[str] | None = None,
 ) -> str:
     """Write a message.
 
@@ -52,25 +69,28 @@ def join_message(
         style: Its spelling.
         used: Openings that the conversation had already; those of this message are added.
         rng: Chooses among words.
+        counts: How often other conversations said what, counted on here; None where it does not matter.
     """
     if register == "listed" and len(pieces) > 1 and turn == 0:
-        return one_stop(_listed(pieces, style, rng))
+        return with_articles(one_stop(_listed(pieces, style, rng)))
     manner = STYLES.get(register, STYLES["plain"])
-    sentences = _Sentences(pieces, manner, turn, style, used, rng).all()
+    sentences = _Sentences(pieces, manner, turn, style, used, rng, counts).all()
     if register == "casual":
-        return one_stop(_loose(sentences, pieces))
+        return with_articles(one_stop(_loose(sentences, pieces)))
     if register == "chatty":
         if turn == 0:
-            sentences[0] = _greeted(sentences[0], pieces[0], style, rng)
-        if rng.random() < (0.2 if turn else 0.5):
+            sentences[0] = _greeted(sentences[0], pieces[0], style, rng, counts)
+        if rng.random() < (0.16 if turn else 0.4):
             # Who has said thanks already closes otherwise.
             thanked = any("hank" in sentence for sentence in sentences)
             closes = [one for one in THANKS if not (thanked and "hank" in one)]
-            sentences.append(spell(pick(closes, rng), style))
+            sentences.append(spell(pick_rare(closes, rng, counts), style))
     elif register == "aside" and turn == 0:
-        remark = spell(pick(ASIDES, rng), style)
-        sentences.insert(0 if rng.random() < 0.5 else len(sentences), remark)
-    return one_stop(" ".join(sentences))
+        remark = spell(pick_rare(ASIDES, rng, counts), style)
+        # Before "it" and "so" the remark would be what they mean.
+        first = rng.random() < 0.5 and not _LEANS.search(sentences[0])
+        sentences.insert(0 if first else len(sentences), remark)
+    return with_articles(one_stop(" ".join(sentences)))
 
 
 class _Sentences:
@@ -84,7 +104,9 @@ class _Sentences:
         style: Style,
         used: set[str],
         rng: Random,
+        counts: Counter[str] | None,
     ) -> None:
+        self.counts = counts
         self.pieces, self.manner, self.turn, self.style, self.rng = pieces, manner, turn, style, rng
         self.used = used
 
@@ -108,7 +130,7 @@ class _Sentences:
                 following = self.pieces[place + size]
                 if following.whole or len(words) + len(following.text) > _LONGEST or "\n" in words:
                     break
-                words += self._join(following.relation, opening) + following.text
+                words += self._join(following.relation, opening, words) + following.text
                 size += 1
             sentences.append(capital(words) + stop)
             place += size
@@ -121,18 +143,20 @@ class _Sentences:
             head = text.split(" ", 1)[0].strip(",.!?")
             # "Right. Right, that note" is nobody's way of speaking.
             fresh = [one for one in ACKNOWLEDGED if head not in one]
-            return f"{spell(pick(fresh, self.rng), self.style)} {text}"
+            return f"{spell(pick_rare(fresh, self.rng, self.counts), self.style)} {text}"
         return text
 
-    def _join(self, relation: str, opening: str) -> str:
+    def _join(self, relation: str, opening: str, before: str) -> str:
         joins: tuple[str, ...] = JOIN_THEN if relation == "then" else JOIN_AND
+        # "..., and also ..., and also": a sentence says it once.
+        joins = tuple(one for one in joins if len(one) < 6 or one not in before) or joins
         if opening in self.manner.then:
             joins = joins[:1]  # "After that, ... and then ... after that": one such word a sentence is enough
         return spell(pick(joins, self.rng), self.style)
 
     def _opening(self, place: int) -> tuple[str, str]:
         if place == 0 and self.turn == 0:
-            opening, stop = pick(self.manner.openers, self.rng)
+            opening, stop = pick_rare(self.manner.openers, self.rng, self.counts)
             return spell(opening, self.style), stop
         if place == 0:
             found = self.manner.later
@@ -143,24 +167,25 @@ class _Sentences:
         else:
             found = self.manner.then
         fresh = [one for one in found if one not in self.used] or list(found)
-        opening = pick(fresh, self.rng)
+        opening = pick_rare(fresh, self.rng, self.counts)
         self.used.add(opening)
-        tail = opening.lower()
-        asks = (
-            "could you ",
-            "would you ",
-            "could you also ",
-            "would you now ",
-            "could you now ",
-            "be able to ",
-        )
-        return spell(opening, self.style), "?" if tail.endswith(asks) and "if" not in tail else "."
+        return spell(opening, self.style), "?" if _ASKS.search(opening) else "."
 
 
-def _greeted(sentence: str, first: Piece, style: Style, rng: Random) -> str:
+_LEANS = re.compile(r"\b(it|its|they|them|their|this|that|those|these|so|there|then|he|she)\b", re.I)
+# "Could you then " begins a question; "I'd be glad if you could " does not.
+_ASKS = re.compile(
+    r"\b(could|would|might|can|will) you( also| now| then| perhaps| possibly)*( be able to| go ahead and)? $"
+    r"|\bwould it suit you to $",
+    re.I,
+)
+
+
+def _greeted(sentence: str, first: Piece, style: Style, rng: Random, counts: Counter[str] | None) -> str:
     # Before a sentence of its own a greeting must be whole too: not "Hey, so."
     whole = first.whole
-    greeting = spell(pick([one for one in GREETINGS if not (whole and _goes_on(one))], rng), style).rstrip()
+    fitting = [one for one in GREETINGS if not (whole and _goes_on(one))]
+    greeting = spell(pick_rare(fitting, rng, counts), style).rstrip()
     if greeting[-1] in "!.?":
         return f"{greeting} {sentence}"
     if whole:
@@ -197,7 +222,6 @@ def _listed(pieces: Sequence[Piece], style: Style, rng: Random) -> str:
     head = spell(pick(_LIST_HEADS, rng), style)
     mark = rng.random() < 0.5 or any(piece.relation == "then" for piece in pieces)
     lines = [
-        (f"{number}. " if mark else "- ") + (piece.text if piece.whole else capital(piece.text))
-        for number, piece in enumerate(pieces, 1)
+        (f"{number}. " if mark else "- ") + capital(piece.text) for number, piece in enumerate(pieces, 1)
     ]
     return "\n".join([head, *lines])

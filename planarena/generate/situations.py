@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
-from planarena.episodes import Taken
-from planarena.generate.clauses import StepWords
+from planarena.episodes import ExecutedCall
+from planarena.generate.clauses import StepContext
 from planarena.generate.relevance import tool_similarity
 from planarena.generate.semantic_values import semantic_values
 from planarena.proofs import DecisionPoint, scalars_of, scalars_shown
@@ -142,7 +142,7 @@ class Knowledge:
         """Add what a message of the user tells."""
         self.scalars |= scalars_of(list(literals))
 
-    def learn(self, taken: Taken) -> None:
+    def learn(self, taken: ExecutedCall) -> None:
         """Add an observation."""
         key = taken.tool, taken.outcome.payload
         shown = self._scene.shown.get(key)
@@ -174,21 +174,29 @@ class Situation(NamedTuple):
         reported: The steps that the answer to this message tells.
         answer: The right answer to this message.
         told: By reported step, the values that the right answer tells of it, in small letters.
+        failed: By step that failed for good, the sentence by which the right answer tells it.
+        superseded: By step an argument and the value that the user said first and took back.
+        injected: Calls that a result has ordered and nobody asked for.
+        forbidden: Calls that the message asks for and that a rule forbids, or that were not confirmed.
     """
 
     scene: Scene
     known: Knowledge
     point: DecisionPoint
-    words: Sequence[StepWords]
+    words: Sequence[StepContext]
     since: int
     groups: Sequence[int]
     asked: Sequence[bool]
     reported: Sequence[int]
     answer: str
     told: Mapping[int, Sequence[str]]
+    failed: Mapping[int, str] = {}
+    superseded: Mapping[int, tuple[str, Any]] = {}
+    forbidden: Sequence[tuple[str, dict[str, Any]]] = ()
+    injected: Sequence[tuple[str, dict[str, Any]]] = ()
 
     @property
-    def gold(self) -> Taken | None:
+    def gold(self) -> ExecutedCall | None:
         """The gold step, or None where only the answer is left."""
         return self.point.taken[self.point.step] if self.point.step in self.point.left else None
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from random import Random
 from typing import NamedTuple
 
-__all__ = ["PLAIN", "Style", "draw_style", "one_stop", "spell"]
+__all__ = ["PLAIN", "Style", "capital", "draw_style", "one_stop", "spell", "with_articles"]
 
 _AMERICAN = {
     "analyse": "analyze", "apologise": "apologize", "behaviour": "behavior", "cancelled": "canceled",
@@ -95,6 +95,22 @@ _STOPS = re.compile(r"""(?<!\.)([.!?])(["'”’]?)\.(?=\s|$)""")
 def one_stop(text: str) -> str:
     """Take away the full stop after words that end with a stop of their own, quoted or not."""
     return _STOPS.sub(r"\1\2", text)
+
+
+_ARTICLE = re.compile(r"(?<![\w'\".-])a(?= (?!one\b|once\b|[Ee]uro|[Uu]ni|use|usu)[\"“]?[AEIOaeio]\w)")
+
+
+def with_articles(text: str) -> str:
+    """Write "an" before a vowel: a template does not know what stands in its place."""
+    return _ARTICLE.sub("an", text)
+
+
+def capital(text: str) -> str:
+    """Give a text a capital at its start; an address of mail and the name of a file keep their small letters."""
+    return text if _KEEPS_SMALL.search(text.split(" ", 1)[0]) else text[:1].upper() + text[1:]
+
+
+_KEEPS_SMALL = re.compile(r"@|\w_\w|\w\.\w")
 
 
 def spell(text: str, style: Style) -> str:

@@ -113,6 +113,8 @@ def surface(
         return _datetime(value, manner, year)
     if kind == "word":
         return value.replace("_", " ")
+    if kind == "choice":
+        return words_of(value)
     return value
 
 

@@ -10,12 +10,30 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from planarena.environments.wording import parse_pointer, schema_at
 from planarena.generate.spelling import Style, spell
 from planarena.generate.surfaces import surface
+from planarena.tools.tool import Tool
 
-__all__ = ["Segment", "counted", "parse_template", "render_record", "segments_of"]
+__all__ = ["Segment", "counted", "field_schema", "parse_template", "render_record", "segments_of"]
 
 _PART = re.compile(r"\[([^\[\]]*)\]|\{([^{}]*)\}|([^\[\]{}]+)")
+
+
+_FIELDS: dict[tuple[int, str], tuple[Tool, dict[str, Any]]] = {}
+_MOST_FIELDS = 50_000
+
+
+def field_schema(tool: Tool, pointer: str) -> dict[str, Any]:
+    """Return the schema of a value in a tool's result, empty where there is none; looked up once a tool."""
+    known = _FIELDS.get((id(tool), pointer))
+    if known is None:
+        if len(_FIELDS) > _MOST_FIELDS:
+            _FIELDS.clear()
+        # The tool is kept, so that no other one ever gets its place in memory.
+        found = schema_at(tool.output_schema, parse_pointer(pointer)) or {}
+        known = _FIELDS[id(tool), pointer] = tool, found
+    return known[1]
 
 
 class Segment(NamedTuple):
@@ -89,10 +107,10 @@ def _spelled(template: str, british: bool, contracted: bool) -> tuple[Segment, .
 
 def _placeholder(name: str) -> Segment:
     head, *noun = name.split("|")
+    if head.endswith("*"):  # "{*}": the whole result is the list
+        return Segment("rows", head[:-1])
     if head[:1] not in {"", "/"}:
         return Segment("argument", head, (), tuple(noun))
-    if head.endswith("*"):
-        return Segment("rows", head[:-1])
     return Segment("result", head, (), tuple(noun))
 
 

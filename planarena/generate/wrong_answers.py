@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from planarena.environments.wording import parse_pointer, schema_at
-from planarena.generate.clauses import StepWords, Voice
+from planarena.generate.clauses import StepContext, Voice
 from planarena.generate.offline import write_response
 from planarena.generate.situations import Proposal, Situation
 from planarena.generate.surfaces import surface
@@ -46,7 +46,7 @@ def told_in(at: Situation, text: str) -> list[int]:
     ]
 
 
-def values_told(words: Sequence[StepWords], reported: Sequence[int], answer: str) -> dict[int, list[str]]:
+def values_told(words: Sequence[StepContext], reported: Sequence[int], answer: str) -> dict[int, list[str]]:
     """Return by reported step the values that an answer tells of it, in small letters."""
     lowered = answer.lower()
     return {
@@ -55,7 +55,7 @@ def values_told(words: Sequence[StepWords], reported: Sequence[int], answer: str
     }
 
 
-def _told_values(step: StepWords) -> Iterator[tuple[str, Any, str]]:
+def _told_values(step: StepContext) -> Iterator[tuple[str, Any, str]]:
     """Yield (pointer, value, how an answer writes it) of what an answer reports of a step."""
     for pointer in step.wording.outputs:
         path = parse_pointer(pointer)
@@ -107,14 +107,14 @@ def false_answer(at: Situation, rng: Random) -> Iterator[Proposal]:
     yield Proposal("false_answer", "", {}, response=f"{write_response(list(at.words), told, rng)} {claim}")
 
 
-def write_claim(step: StepWords, steps: list[StepWords], rng: Random) -> str:
+def write_claim(step: StepContext, steps: list[StepContext], rng: Random) -> str:
     """Write that a step is done, whether it is or not."""
     template = step.wording.plan[rng.randrange(len(step.wording.plan))]
     claim = step.clause(template, Voice(steps, rng.randrange(1000))).text
     return _CLAIMS[rng.randrange(len(_CLAIMS))].format(claim[0].lower() + claim[1:])
 
 
-def _changes(step: StepWords) -> bool:
+def _changes(step: StepContext) -> bool:
     return step.operation.tool.effects != "read"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from planarena.episodes import Taken
+from planarena.episodes import ExecutedCall
 from planarena.generate.situations import Proposal, Situation
 from planarena.generate.wrong_values import named
 from planarena.tools import Tool
@@ -27,7 +27,7 @@ __all__ = [
 _VERBS = ("fetch", "lookup", "modify", "submit", "request", "confirm", "resolve")
 
 
-def _guess(at: Situation, tool: Tool, gold: Taken, rng: Random) -> dict[str, Any] | None:
+def _guess(at: Situation, tool: Tool, gold: ExecutedCall, rng: Random) -> dict[str, Any] | None:
     """Fill a tool's required arguments from the right call's values and what was seen; None if it takes none of its."""
     right = gold.arguments
     wanted = at.scene.tools[gold.tool].parameters

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from planarena.environments.wording import parse_pointer
-from planarena.generate.clauses import StepWords, Voice
+from planarena.generate.clauses import StepContext, Voice
 from planarena.generate.situations import Proposal, Situation
 from planarena.generate.surfaces import surface
 from planarena.tasks.atoms import resolve
@@ -176,7 +176,7 @@ def displayed_name(at: Situation, source: int, pointer: str) -> str:
     return "" if any(one in text for one in ids) else text.removeprefix("the ")
 
 
-def _is_hidden(step: StepWords, name: str) -> bool:
+def _is_hidden(step: StepContext, name: str) -> bool:
     return bool(step.operation.tool.parameters.get(name, {}).get("x-hidden"))
 
 

@@ -10,11 +10,14 @@ import warnings
 from collections import Counter
 from typing import Any
 
+from planarena.llm.bodies import bounded_transport
 from planarena.llm.models import ModelConfig
 from planarena.llm.request import Request, Stored, ToolCall
 
 __all__ = ["LiteLLMBackend"]
 
+# No context of any model is so long.
+_MOST_TOKENS = 100_000_000
 _CONTROL = {"max_retries": 0, "num_retries": 0, "caching": False}
 # How many gateways of an event loop use LiteLLM's clients.
 _users: Counter[asyncio.AbstractEventLoop] = Counter()
@@ -42,6 +45,7 @@ class LiteLLMBackend:
             settings = {"suppress_debug_info": True, "telemetry": False, "cache": None, "drop_params": False}
             for name, value in settings.items():
                 setattr(litellm, name, value)
+            _bound_answers()
             self._litellm = litellm
         return self._litellm
 
@@ -133,14 +137,16 @@ class LiteLLMBackend:
         message, usage = choice.message, getattr(response, "usage", None)
         content = message.content if isinstance(message.content, str) else ""
         # A server that counts nothing would make a budget in tokens endless: four bytes a token then.
-        asked = int(getattr(usage, "prompt_tokens", 0) or len(str(request.messages)) // 4)
-        answered = int(getattr(usage, "completion_tokens", 0) or len(content) // 4)
+        asked, known = _tokens(usage, "prompt_tokens", len(str(request.messages)) // 4)
+        answered, both = _tokens(usage, "completion_tokens", len(content) // 4)
         price = self.price(model)
         usd = None
         if price is not None:
             # LiteLLM knows cached and batched tokens; a price of our own is plain.
             usd = None if model.price else response._hidden_params.get("response_cost")
-            usd = price[0] * asked + price[1] * answered if usd is None else float(usd)
+            if usd is None or not (known and both):
+                usd = price[0] * asked + price[1] * answered
+            usd = float(usd)
         calls = tuple(
             ToolCall(str(call.id or ""), str(call.function.name or ""), str(call.function.arguments or ""))
             for call in (message.tool_calls or ())
@@ -148,9 +154,9 @@ class LiteLLMBackend:
         return Stored(
             text=content,
             tool_calls=calls,
-            reasoning=getattr(message, "reasoning_content", None) or "",
-            finish=choice.finish_reason or "stop",
-            served_by=response.model or "",
+            reasoning=str(getattr(message, "reasoning_content", None) or ""),
+            finish=str(choice.finish_reason or "stop"),
+            served_by=str(response.model or ""),
             prompt_tokens=asked,
             completion_tokens=answered,
             usd=usd,
@@ -178,6 +184,29 @@ class LiteLLMBackend:
             done = shut() if callable(shut) else None
             if inspect.isawaitable(done):
                 await done
+
+
+def _bound_answers() -> None:
+    """Bound the bodies that LiteLLM reads: it offers no setting for that, and all its requests go through one class.
+
+    Where DISABLE_AIOHTTP_TRANSPORT turns that class off, the time-out alone bounds what is read.
+    """
+    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport as Transport
+
+    if not hasattr(Transport, "planarena_bounds"):
+        Transport.handle_async_request = bounded_transport(Transport.handle_async_request)
+        Transport.planarena_bounds = True
+
+
+def _tokens(usage: Any, name: str, otherwise: int) -> tuple[int, bool]:
+    """Return what a server counted and True; where it counts nothing, or nonsense, the estimate and False.
+
+    A negative count would make a budget endless, one beyond all contexts would spend it at once.
+    """
+    counted = getattr(usage, name, None)
+    if isinstance(counted, (int, float)) and not isinstance(counted, bool) and 0 < counted <= _MOST_TOKENS:
+        return int(counted), True
+    return otherwise, False
 
 
 def _response_format(schema: dict[str, Any], how: str) -> dict[str, Any]:

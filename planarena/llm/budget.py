@@ -42,7 +42,7 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls: _Limit | None = None
 
 
-class Purse:
+class BudgetTracker:
     """Keeps a budget over concurrent calls: each reserves what it may cost and settles what it did cost.
 
     Args:

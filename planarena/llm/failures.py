@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
+from planarena.llm.bodies import AnswerTooLargeError
 from planarena.llm.errors import CallFailedError, Kind, LLMError, ModelAccessError, RequestRefusedError
 
 __all__ = ["Failure", "classify", "error_of", "retry_after"]
@@ -83,6 +84,8 @@ def classify(error: BaseException) -> Failure:
     for step in steps:
         if isinstance(step, ModuleNotFoundError):
             return Failure("missing_package", str(step))
+        if isinstance(step, AnswerTooLargeError):
+            return Failure("server_error", str(step))
     if names & _UNREACHABLE or any(
         isinstance(step, ConnectionRefusedError | socket.gaierror) for step in steps
     ):
@@ -152,6 +155,8 @@ def error_of(failure: Failure, model: str, words: str, attempts: int, key_env: s
         attempts: How often it was tried.
         key_env: Where the key comes from, as far as known.
     """
+    # Client libraries quote their own stack behind what is wrong.
+    words = words.partition("Traceback (most recent call last)")[0]
     words = re.sub(r"\s+", " ", words).strip()
     words = words if len(words) <= 400 else words[:400] + "..."
     kind, again = failure.kind, " The same command goes on from here."
@@ -164,7 +169,7 @@ def error_of(failure: Failure, model: str, words: str, attempts: int, key_env: s
             f"check the name: a LiteLLM id is PROVIDER/MODEL; another server's is MODEL@URL.{again}",
         ),
         "unreachable": (
-            "the server cannot be reached",
+            "the server cannot be reached or fails every time",
             f"check that it runs, its address and this machine's network.{again}",
         ),
         "quota_spent": ("the account has no credit left", f"top it up, or name another model.{again}"),

@@ -14,12 +14,12 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from planarena.llm.budget import Budget, Purse, Spent
+from planarena.llm.budget import Budget, BudgetTracker, Spent
 from planarena.llm.cache import AnswerCache
 from planarena.llm.errors import CallFailedError, LLMError, MalformedAnswerError, ModelAccessError
-from planarena.llm.limits import Lane
+from planarena.llm.limits import RateLimiter
 from planarena.llm.models import ModelConfig, read_model
-from planarena.llm.paying import ModelInUse, Payer
+from planarena.llm.paying import ModelClient, ModelInUse
 from planarena.llm.request import Answer, CallRecord, Estimate, Request, Stored
 from planarena.llm.secrets import Redactor, guard_logs
 from planarena.llm.structured import read_value, repair_request
@@ -54,9 +54,9 @@ class Gateway:
     ) -> None:
         self._models: dict[str, ModelInUse] = {}
         self._fallbacks = {name: tuple(names) for name, names in (fallbacks or {}).items()}
-        self._purse = Purse(budget or Budget(), spent)
+        self._purse = BudgetTracker(budget or Budget(), spent)
         self._cache = AnswerCache(cache)
-        self._payer = Payer(self._cache, self._purse, random.Random(seed))
+        self._payer = ModelClient(self._cache, self._purse, random.Random(seed))
         self.hits = 0
         for model in models:
             self._add(read_model(model) if isinstance(model, str) else model)
@@ -64,7 +64,7 @@ class Gateway:
     def _add(self, config: ModelConfig) -> ModelInUse:
         found = ModelInUse(
             config,
-            Lane(
+            RateLimiter(
                 config.name,
                 concurrency=config.concurrency,
                 requests_per_minute=config.requests_per_minute,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from contextlib import suppress
 
 from planarena.llm.errors import CallFailedError, LLMError
 
-__all__ = ["Bucket", "Lane", "backoff"]
+__all__ = ["Bucket", "RateLimiter", "backoff"]
 
 # Small enough that 5 % hold over a few seconds, large enough that a late wake-up loses nothing.
 _BURST_SECONDS = 0.1
@@ -64,7 +65,7 @@ class Bucket:
                 self._returned.set()
 
 
-class Lane:
+class RateLimiter:
     """What limits one model. Not for several event loops.
 
     Args:
@@ -91,6 +92,7 @@ class Lane:
         self.model = model
         self.dead: LLMError | None = None
         self.succeeded = False
+        self.last_success = 0.0
         self.requests = Bucket(requests_per_minute)
         self.tokens = Bucket(tokens_per_minute)
         self._slots = asyncio.Semaphore(concurrency)
@@ -168,6 +170,7 @@ class Lane:
     def succeed(self) -> None:
         """The server answered: close the circuit."""
         self.succeeded = True
+        self.last_success = time.monotonic()
         self._failures = self._trips = self._refusals = 0
 
     def fail(self, probing: bool) -> bool:

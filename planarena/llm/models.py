@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -11,7 +12,7 @@ import msgspec
 
 from planarena.errors import ConfigError
 
-__all__ = ["ModelConfig", "read_model"]
+__all__ = ["ModelConfig", "read_model", "tell_served"]
 
 _SECRET_OPTIONS = {"api_key", "authorization", "extra_headers", "headers", "aws_secret_access_key"}
 Structured = Literal["auto", "json_schema", "json_object", "prompt"]
@@ -124,6 +125,27 @@ def read_model(text: str) -> ModelConfig:
         base_url=base,
         key_env=match["env"] or "",
     )
+
+
+def tell_served(served: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Say where the server of a model calls itself otherwise: it may have been exchanged.
+
+    Args:
+        served: By model, what its server called itself, and in how many answers.
+    """
+    notes = []
+    for model, names in sorted(served.items()):
+        asked = model.partition("@")[0].rpartition("/")[2]
+        if len(names) > 1:
+            first = sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))[:5]
+            listed = ", ".join(f"{name} ({number})" for name, number in first)
+            notes.append(f"WARNING: {model} answered as more than one model: {listed}")
+        notes += [
+            f"the server of {model} calls itself {name!r}"
+            for name in names
+            if len(names) == 1 and name.rpartition("/")[2] != asked
+        ]
+    return notes
 
 
 def _check_url(text: str, where: str) -> None:

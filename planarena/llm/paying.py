@@ -14,18 +14,18 @@ import msgspec
 
 from planarena.errors import ConfigError
 from planarena.llm.backend import LiteLLMBackend
-from planarena.llm.budget import Purse, Spent
+from planarena.llm.budget import BudgetTracker, Spent
 from planarena.llm.cache import AnswerCache
 from planarena.llm.errors import CallFailedError, LLMError, ModelAccessError, RequestRefusedError
 from planarena.llm.failures import Failure, classify, error_of
-from planarena.llm.limits import Lane, backoff
+from planarena.llm.limits import RateLimiter, backoff
 from planarena.llm.models import ModelConfig
-from planarena.llm.request import CallRecord, Request, Stored
+from planarena.llm.request import CallRecord, Request, Stored, ToolCall
 from planarena.llm.secrets import Redactor
 from planarena.llm.structured import read_value, with_schema_in_prompt
 from planarena.records.canonical import CanonicalError, canonical_bytes, digest_bytes
 
-__all__ = ["ModelInUse", "Payer"]
+__all__ = ["ModelClient", "ModelInUse"]
 
 _EMPTY_ASKS = 3
 _REFUSALS = 3
@@ -37,7 +37,7 @@ _TRANSIENT = frozenset({"timeout", "dropped", "server_error"})
 class ModelInUse:
     """A model in use: its configuration, its lane, what its answers had so far."""
 
-    def __init__(self, config: ModelConfig, lane: Lane) -> None:
+    def __init__(self, config: ModelConfig, lane: RateLimiter) -> None:
         self.config, self.lane = config, lane
         self.answer_tokens = _EXPECTED_ANSWER
         self._answers = 0
@@ -71,9 +71,10 @@ class _Tries:
     def __init__(self) -> None:
         self.sent = self.failed = self.refused = 0
         self.waited = 0.0
+        self.begun = time.monotonic()
 
 
-class Payer:
+class ModelClient:
     """Gets answers of one model each, from the cache or by paying.
 
     Args:
@@ -88,7 +89,7 @@ class Payer:
         records: Answers paid for.
     """
 
-    def __init__(self, cache: AnswerCache, purse: Purse, jitter: random.Random) -> None:
+    def __init__(self, cache: AnswerCache, purse: BudgetTracker, jitter: random.Random) -> None:
         self.backend = LiteLLMBackend()
         self.redactor = Redactor()
         self.failures: Counter[tuple[str, str]] = Counter()
@@ -252,6 +253,9 @@ class Payer:
                     down = outcome.kind in _TRANSIENT or outcome.kind == "unreachable"
                     if down and lane.fail(probing):
                         lane.dead = self._error(Failure("unreachable", outcome.text), model, tries)
+                    elif (outcome.retry_after or 0.0) > _PATIENCE:
+                        # Nobody waits for days: all that is asked of this model ends here, and is told why.
+                        lane.dead = self._error(outcome, model, tries)
                     elif outcome.kind == "rate_limited" and outcome.retry_after is not None:
                         lane.pause(outcome.retry_after)
                 lane.tokens.correct(used.tokens - cost.tokens)
@@ -269,6 +273,8 @@ class Payer:
             LLMError: There is to be none.
         """
         kind = failure.kind
+        if (failure.retry_after or 0.0) > _PATIENCE:
+            raise self._error(failure, model, tries)
         if kind == "rate_limited":
             wait = failure.retry_after
             if wait is None:
@@ -277,6 +283,15 @@ class Payer:
             if tries.waited <= _PATIENCE:
                 # Some jitter on top, so that not everybody comes back at the same moment.
                 return wait + 0.05 * self._jitter.random()
+            if model.lane.last_success < tries.begun:
+                # Nobody got through all that time: the next request would wait as long, and so would each after it.
+                model.lane.dead = ModelAccessError(
+                    f"the server let nothing through for {tries.waited:,.0f} seconds (rate limit)",
+                    kind=kind,
+                    model=model.config.name,
+                    fix="lower the concurrency or the rate, or wait. The same command goes on from here",
+                )
+                raise model.lane.dead
         elif kind in _TRANSIENT:
             tries.failed += 1
             if tries.failed < model.config.attempts:
@@ -307,8 +322,26 @@ class Payer:
             stored = await self.backend.call(request, config, how)
         except Exception as error:  # every exception of a client library means a failed attempt
             return classify(error)
-        text = self.redactor.redact_known(stored.text)
-        return stored if text == stored.text else msgspec.structs.replace(stored, text=text)
+        return self._without_keys(stored)
+
+    def _without_keys(self, stored: Stored) -> Stored:
+        """A server may repeat the key anywhere in its answer, and answers are kept; halves of surrogate pairs cannot be."""
+
+        def clean(text: str) -> str:
+            whole = text.encode("utf-8", "replace").decode() if not text.isascii() else text
+            return self.redactor.redact_known(whole)
+
+        return msgspec.structs.replace(
+            stored,
+            text=clean(stored.text),
+            reasoning=clean(stored.reasoning),
+            finish=clean(stored.finish),
+            served_by=clean(stored.served_by),
+            tool_calls=tuple(
+                ToolCall(clean(call.id), clean(call.name), clean(call.arguments))
+                for call in stored.tool_calls
+            ),
+        )
 
     def _turn_to_prompt(self, request: Request, config: ModelConfig, failure: Failure) -> bool:
         """Whether the server refused `response_format` itself: then the schema goes into the prompt."""
@@ -350,4 +383,11 @@ class Payer:
 
     def _error(self, failure: Failure, model: ModelInUse, tries: _Tries) -> LLMError:
         words = self.redactor.redact(failure.text)
+        if (failure.retry_after or 0.0) > _PATIENCE:
+            return ModelAccessError(
+                f"the server asks to wait {failure.retry_after:,.0f} seconds: {words[:400]}",
+                kind=failure.kind,
+                model=model.config.name,
+                fix="wait, or name another model. The same command goes on from here",
+            )
         return error_of(failure, model.config.name, words, tries.sent, model.config.key_env)

@@ -6,6 +6,7 @@ folder and of the packages that it declares here, and the data that it reads: a 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
@@ -15,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from planarena.config import BuildConfig
+from planarena.config import BuildConfig, CallsConfig
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.contract import WORDS
 from planarena.environments.sources import SourceOptions, allow
@@ -33,11 +34,24 @@ __all__ = ["PHASES", "allow_for", "phase_keys", "source_digest", "sources_of"]
 # reads of it is in its key by value, as are the words of environments: execution can do without most of them.
 PHASES: dict[str, tuple[str, ...]] = {
     "execute": (
-        *("pipeline.execute", "pipeline.products", "environments", "episodes", "proofs", "tasks", "tools"),
-        *("records", "llm", "managed", "quality.contamination", "generate.model_records", "errors"),
-        *("data/prompts/answer_by_schema.yaml", "data/prompts/repair.yaml"),
+        *(
+            "pipeline.execute",
+            "pipeline.products",
+            "pipeline.talk",
+            "pipeline.aimed",
+            "environments",
+            "episodes",
+            "proofs",
+            "tasks",
+        ),
+        *("tools", "users", "records", "llm", "managed", "quality.contamination", "generate.model_records"),
+        # How a value is named says whether a message may take it up before an answer told it.
+        *("generate.naming", "generate.semantic_values", "generate.spelling", "generate.surfaces"),
+        *("generate.templates", "errors"),
+        *("data/prompts/answer_by_schema.yaml", "data/prompts/repair.yaml", "data/prompts/user.yaml"),
     ),
-    "language": ("pipeline.language", "generate"),
+    # Briefs of users say what was told by the overlap of words, which reads answers in every format.
+    "language": ("pipeline.language", "generate", "judges", "formats"),
     "models": ("pipeline.models", "formats", "judges", "data/prompts"),
     "quality": ("pipeline.finish", "quality"),
 }
@@ -72,7 +86,25 @@ def allow_for(config: BuildConfig) -> None:
     """Allow in this process what a build allows."""
     allowed = config.allowed
     allow(
-        SourceOptions(allowed.unsafe_no_sandbox, allowed.effects, allowed.simulate, trusted=allowed.trusted)
+        SourceOptions(
+            allowed.unsafe_no_sandbox,
+            allowed.effects,
+            allowed.simulate,
+            trusted=allowed.trusted,
+            calls=_share_of(config) if allowed.simulate else None,
+        )
+    )
+
+
+def _share_of(config: BuildConfig) -> CallsConfig:
+    """Return what one worker may spend on results that a model makes up: workers do not know of each other's calls."""
+    calls = config.execution.calls
+    workers = config.execution.workers or os.cpu_count() or 1
+    return msgspec.structs.replace(
+        calls,
+        budget_usd=None if calls.budget_usd is None else calls.budget_usd / workers,
+        budget_tokens=None if calls.budget_tokens is None else calls.budget_tokens // workers,
+        budget_calls=None if calls.budget_calls is None else calls.budget_calls // workers,
     )
 
 
@@ -111,7 +143,15 @@ def phase_keys(config: BuildConfig, sources: str = "") -> PhaseKeys:
     fields = config.identity()
     read = {
         name: fields[name]
-        for name in ("sources", "scenarios", "chunk_scenarios", "seed", "composition", "allowed")
+        for name in (
+            "sources",
+            "scenarios",
+            "chunk_scenarios",
+            "seed",
+            "composition",
+            "conversations",
+            "allowed",
+        )
     }
     execute = _key(
         "execute",

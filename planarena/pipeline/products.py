@@ -9,14 +9,17 @@ import msgspec
 
 from planarena.episodes import ExecutedCall, Goal
 from planarena.generate.model_records import Written
+from planarena.pipeline.aimed import Aimed
+from planarena.pipeline.talk import Act, RuleCheck, Step, Talk
 from planarena.records.shards import write_durably
 from planarena.records.tables import ToolRow
 from planarena.tasks.algebra import parse, predecessors
 from planarena.tasks.atoms import Atom
+from planarena.users import Brief
 
 __all__ = [
+    "Act",
     "Assignment",
-    "Attempt",
     "Candidate",
     "Contrast",
     "Contrastive",
@@ -33,33 +36,13 @@ __all__ = [
     "PhaseKeys",
     "ProductStore",
     "Quarantined",
+    "RuleCheck",
     "ScenarioEdge",
     "Step",
+    "Talk",
 ]
 
 _T = TypeVar("_T")
-
-
-class Step(ExecutedCall, frozen=True, array_like=True):
-    """One executed step of a task, in unrolled order.
-
-    Attributes:
-        atom: Number of the atom within the scenario.
-        group: Number of its generation.
-        bound: (argument, source step, JSON pointer) of each data edge into it.
-    """
-
-    atom: int
-    group: int
-    bound: tuple[tuple[str, int, str], ...]
-
-    @classmethod
-    def at(cls, call: ExecutedCall, atom: int, group: int, bound: tuple[tuple[str, int, str], ...]) -> Step:
-        """Return an executed call as a step of a task."""
-        return cls(
-            call.tool, call.arguments, call.status, call.result, call.error,
-            call.state_before, call.state_after, atom, group, bound,
-        )  # fmt: skip
 
 
 class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
@@ -75,6 +58,8 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
         reported: The steps that a message asks for; its answer reports their outputs.
         unproven: It was executed once, as it is irreversible: see `planarena.pipeline.execute.irreversible`.
         turn_of: The user's message of each step.
+        talk: What happens in the conversation beyond asking and serving.
+        aims: The aims that its messages follow.
     """
 
     expression: str
@@ -86,6 +71,13 @@ class Executed(msgspec.Struct, frozen=True, array_like=True, tag="task"):
     reported: tuple[int, ...]
     unproven: bool = False
     turn_of: tuple[int, ...] = ()
+    talk: Talk = Talk()
+    aims: tuple[Aimed, ...] = ()
+
+    @property
+    def turns(self) -> int:
+        """The number of the user's messages."""
+        return self.talk.turns or self.turn_of[-1] + 1
 
     def asked_in(self, turn: int) -> list[int]:
         """Return the steps that a message asks for."""
@@ -120,7 +112,11 @@ class ScenarioEdge(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ExecutedScenario(msgspec.Struct, frozen=True, array_like=True):
-    """A scenario with its atoms and proven tasks."""
+    """A scenario with its atoms and proven tasks.
+
+    A variant is the scenario of one conversation: another state or other tools than those that it was drawn with.
+    `origin` is then the id of the scenario as it was drawn; it is empty elsewhere.
+    """
 
     number: int
     scenario_id: str
@@ -138,6 +134,7 @@ class ExecutedScenario(msgspec.Struct, frozen=True, array_like=True):
     stop_reason: str
     tried: int
     items: tuple[Executed | Discard, ...]
+    origin: str = ""
 
 
 class Quarantined(msgspec.Struct, frozen=True, array_like=True):
@@ -212,10 +209,6 @@ class ExecutedChunk(msgspec.Struct, frozen=True, array_like=True):
     assignment: Assignment | None = None
 
 
-# The name that it had before.
-Attempt = ExecutedCall
-
-
 class Candidate(msgspec.Struct, frozen=True, array_like=True):
     """A choice at a decision point, and what it is worth.
 
@@ -244,7 +237,7 @@ class Candidate(msgspec.Struct, frozen=True, array_like=True):
     scorer: str = ""
     model: str = ""
     response: str = ""
-    second: Attempt | None = None
+    second: ExecutedCall | None = None
     gold: int = -1
 
 
@@ -269,10 +262,17 @@ class Contrastive(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Contrast(msgspec.Struct, frozen=True, array_like=True):
-    """The wrong choices of one task: candidates by step, and contrastive trajectories."""
+    """The wrong choices of one task: candidates by step, contrastive trajectories, candidates at answers before the end.
+
+    Attributes:
+        points: By step, and the last ones where only the answer is left.
+        trajectories: What departs from the gold.
+        answers: (message, the next step, candidates) at questions and answers before the end.
+    """
 
     points: tuple[tuple[Candidate, ...], ...]
     trajectories: tuple[Contrastive, ...]
+    answers: tuple[tuple[int, int, tuple[Candidate, ...]], ...] = ()
 
 
 class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
@@ -289,7 +289,9 @@ class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
         register: The manner of speaking.
         turn_of: The user's turn of each step.
         turn_responses: The answers to all turns but the last.
+        brief: What the user knows and says when, without the texts.
         written: What models gave for it, or None; the words above are then theirs where they passed.
+        failures: By step that fails for good, the sentence by which its answer tells it.
     """
 
     turns: tuple[str, ...]
@@ -303,6 +305,8 @@ class Language(msgspec.Struct, frozen=True, array_like=True, tag="language"):
     turn_of: tuple[int, ...] = ()
     turn_responses: tuple[str, ...] = ()
     written: Written | None = None
+    failures: dict[int, str] = {}
+    brief: Brief = Brief()
 
 
 class ModelChunk(msgspec.Struct, frozen=True, array_like=True):

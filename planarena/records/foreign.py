@@ -26,8 +26,10 @@ __all__ = [
     "MAX_DEPTH",
     "ForeignError",
     "ForeignRow",
+    "Marks",
     "decode_json",
     "nests_deeper",
+    "parquet_batches",
     "read_foreign",
     "read_foreign_files",
     "result_files",
@@ -149,7 +151,7 @@ def read_foreign_files(path: Path) -> Iterator[tuple[str, dict[str, Any] | None,
         UserError: See `read_foreign`.
     """
     for file in result_files(path):
-        budget = _Marks(file.stat().st_size)
+        budget = Marks(file.stat().st_size)
         try:
             for name, stream in _streams(file):
                 for row, problem in _rows(name, stream, budget):
@@ -158,7 +160,7 @@ def read_foreign_files(path: Path) -> Iterator[tuple[str, dict[str, Any] | None,
             raise UserError(f"cannot be read: {error}", where=str(file), fix="check the file") from error
 
 
-class _Marks:
+class Marks:
     """How many brackets and commas the rows of one file may still hold together."""
 
     def __init__(self, size: int) -> None:
@@ -225,7 +227,7 @@ def _streams(file: Path) -> Iterator[tuple[str, io.BufferedReader]]:
             yield str(file), plain
 
 
-def _rows(name: str, stream: io.BufferedReader, budget: _Marks) -> Iterator[ForeignRow]:
+def _rows(name: str, stream: io.BufferedReader, budget: Marks) -> Iterator[ForeignRow]:
     start = stream.peek(64)[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"["):
         yield from _list_rows(name, stream, budget)
@@ -244,7 +246,7 @@ def _rows(name: str, stream: io.BufferedReader, budget: _Marks) -> Iterator[Fore
             yield _row(line, budget)
 
 
-def _row(line: bytes, budget: _Marks) -> ForeignRow:
+def _row(line: bytes, budget: Marks) -> ForeignRow:
     if not budget.take(line):
         return _only_id(line, "more values than a file of this size may hold")
     row, problem = _parsed(line.strip())
@@ -259,7 +261,7 @@ def _bounded(row: dict[str, Any] | None, problem: str) -> ForeignRow:
     return {key: row[key] for key in _KEYS if isinstance(row.get(key), (str, int))}, "nested too deep"
 
 
-def _list_rows(name: str, stream: io.BufferedReader, budget: _Marks) -> Iterator[ForeignRow]:
+def _list_rows(name: str, stream: io.BufferedReader, budget: Marks) -> Iterator[ForeignRow]:
     blocks, size = [], 0
     while block := stream.read(1 << 20):
         size += len(block)
@@ -319,10 +321,37 @@ def _only_id(line: bytes, problem: str) -> ForeignRow:
 
 def _table_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Rows of a Parquet file, as benchmarks publish their questions."""
-    import polars
+    import pyarrow
 
     try:
-        table = polars.read_parquet(path)
-    except (polars.exceptions.PolarsError, OSError) as error:
+        for batch in parquet_batches(path):
+            yield from batch
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", where=str(path), fix="check the file") from error
-    yield from table.iter_rows(named=True)
+
+
+def parquet_batches(path: Path, rows: int = 256) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of a Parquet file, some at a time; what it may become is bounded by its size on disk.
+
+    Raises:
+        UserError: It holds more rows or bytes than a file of its size may hold.
+        pyarrow.ArrowException: It is damaged.
+    """
+    import pyarrow.parquet
+
+    size = path.stat().st_size
+    with pyarrow.parquet.ParquetFile(path) as file:
+        held = file.metadata
+        unpacked = sum(held.row_group(group).total_byte_size for group in range(held.num_row_groups))
+        # A column of one value repeated takes next to nothing on disk: rows are counted, too.
+        if (
+            unpacked > max(_FREE_BYTES, MAX_RATIO * size)
+            or held.num_rows * _LINE_MARKS > _FREE_MARKS + size // _MARKS_SHARE
+        ):
+            raise UserError(
+                f"holds {held.num_rows:,} rows and {unpacked >> 20:,} MiB, more than a file of its size may hold",
+                where=str(path),
+                fix="write it again in several files, or without packing",
+            )
+        for batch in file.iter_batches(batch_size=rows):
+            yield batch.to_pylist()

@@ -64,6 +64,13 @@ class Run:
                 where=str(root),
                 fix="build it again, or use the planarena that wrote it",
             )
+        names = [[path.name for path in run.shards(table)] for table in ("trajectories", "steps")]
+        if (root / "tables/steps").is_dir() and names[0] != names[1]:
+            raise RunError(
+                "the tables trajectories and steps have not the same shards: a file is missing",
+                where=str(root / "tables"),
+                fix="build it again, or put a copy back",
+            )
         return run
 
     @cached_property

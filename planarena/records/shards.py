@@ -92,15 +92,19 @@ def read_rows(path: Path, table: str) -> list[Any]:
     """Read a shard back as rows, checked strictly.
 
     Raises:
-        RunError: Another format version, or rows that do not fit the table.
+        RunError: The shard is damaged, of another format version, or holds rows that do not fit the table.
     """
+    import pyarrow
     import pyarrow.parquet
 
     row_type, _ = TABLES[table]
-    with pyarrow.parquet.ParquetFile(path) as file:
-        read = file.read(use_threads=False)
-    stated = (read.schema.metadata or {}).get(b"planarena")
-    version = msgspec.json.decode(stated).get("format_version") if stated else None
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            read = file.read(use_threads=False)
+        stated = (read.schema.metadata or {}).get(b"planarena")
+        version = msgspec.json.decode(stated, type=dict[str, Any]).get("format_version") if stated else None
+    except (pyarrow.ArrowException, OSError, msgspec.DecodeError) as error:
+        raise _damaged(path, error) from error
     if version != FORMAT_VERSION:
         raise RunError(
             f"format version {version}, this planarena reads {FORMAT_VERSION}",
@@ -109,14 +113,29 @@ def read_rows(path: Path, table: str) -> list[Any]:
         )
     try:
         return msgspec.convert(read.to_pylist(), list[row_type])  # type: ignore[valid-type]
+    except (UnicodeDecodeError, pyarrow.ArrowException) as error:
+        raise _damaged(path, error) from error
     except msgspec.ValidationError as error:
         raise RunError(
             f"rows do not fit the table {table}: {error}", where=str(path), fix="build it again"
         ) from error
 
 
+def _defaults(table: str, names: set[str]) -> dict[str, Any]:
+    """Return the defaults of those columns of a table that have one."""
+    fields = msgspec.structs.fields(TABLES[table][0]) if table in TABLES and names else ()
+    return {
+        one.name: one.default for one in fields if one.name in names and one.default is not msgspec.NODEFAULT
+    }
+
+
+def _damaged(path: Path, error: Exception) -> RunError:
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return RunError(f"the shard is damaged: {reason}", where=str(path), fix="build the run again")
+
+
 def read_columns(path: Path, *names: str) -> list[list[Any]]:
-    """Return columns of a shard.
+    """Return columns of a shard; one that runs of before do not have holds its default.
 
     Raises:
         RunError: The shard is damaged or lacks a column.
@@ -130,12 +149,13 @@ def read_columns(path: Path, *names: str) -> list[list[Any]]:
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            read = file.read(columns=list(names), use_threads=False)
-        return [read.column(name).to_pylist() for name in names]
+            lacking = _defaults(path.parent.name, set(names) - set(file.schema_arrow.names))
+            read = file.read(columns=[name for name in names if name not in lacking], use_threads=False)
+        size = read.num_rows
+        return [
+            [lacking[name]] * size if name in lacking else read.column(name).to_pylist() for name in names
+        ]
     except (pyarrow.ArrowException, KeyError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise RunError(
-            f"the shard is damaged: {reason}", where=str(path), fix="build the run again"
-        ) from error
+        raise _damaged(path, error) from error
     finally:
         pyarrow.set_memory_pool(usual)

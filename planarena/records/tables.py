@@ -20,6 +20,7 @@ __all__ = [
     "TABLES",
     "AtomicTaskRow",
     "AuditRow",
+    "AugmentationRow",
     "DecisionPointRow",
     "DiscardRow",
     "EdgeRow",
@@ -28,6 +29,7 @@ __all__ = [
     "LabelRow",
     "ProposalRow",
     "QueryRow",
+    "RateRow",
     "ScenarioRow",
     "StepRow",
     "TableRow",
@@ -128,13 +130,15 @@ class TaskRow(TableRow, frozen=True):
         shape: The canonical expression with wire names and bindings but no argument values.
         level: Level of composition, 1 for atoms.
         bindings: `[{step, argument, from_step, pointer, kind}]`; kind `data`, or `order` for edges without a value.
-        goal: `{final_state_hash, required_outputs}`, and `unproven: true` where the gold trajectory was executed once,
+        goal: `{final_state_hash, required_outputs}`, with `messages` where a later message takes back what an earlier one
+            asked for: by message the goal of all up to it; and `unproven: true` where the gold trajectory was executed once,
             with live tools, and nothing was proven of it.
         stop_reason: What ended the composition of the scenario: `exhausted`, `budget` or `max_depth`.
         over_serialised: The true dependences are N-shaped and no expression says them exactly.
         category: `call`, or why no call is right: `tool_missing`, `trap` (a tool that looks right has another
             effect), `parameter_missing` or `no_tool_needed`.
         withheld_tool_ids: Tools of the scenario that this task does not offer, a JSON list.
+        conversation: What happens in it (docs/conversations.md); runs of before know `plain` alone.
     """
 
     task_id: str
@@ -151,6 +155,7 @@ class TaskRow(TableRow, frozen=True):
     over_serialised: bool
     category: str
     withheld_tool_ids: Json
+    conversation: str = "plain"
 
 
 class QueryRow(TableRow, frozen=True):
@@ -162,6 +167,7 @@ class QueryRow(TableRow, frozen=True):
         register: The manner of speaking, as `terse`.
         llm_call_id: The model call that wrote it; empty for the offline generator.
         checks: `{name: true}` for every check it passed, and where each value is grounded.
+        brief: What the user knows and says when: see `planarena.users`; runs of before have none.
     """
 
     query_id: str
@@ -171,6 +177,7 @@ class QueryRow(TableRow, frozen=True):
     register: str
     llm_call_id: str
     checks: Json
+    brief: Json = "{}"
 
 
 class TrajectoryRow(TableRow, frozen=True):
@@ -188,7 +195,7 @@ class TrajectoryRow(TableRow, frozen=True):
     task_id: str
     query_id: str
     kind: Literal["gold", "contrastive"]
-    source: Literal["offline", "llm", "mutation", "import", "correction"]
+    source: Literal["offline", "llm", "mutation", "import", "correction", "augmented"]
     parent_id: str
     diverge_step: int
     mutation: str
@@ -252,6 +259,7 @@ class DecisionPointRow(TableRow, frozen=True):
     Attributes:
         step: The step of the gold trajectory; its number of steps where only the answer is left.
         prefix_hash: Id of the executions before it.
+        turn: Where the choice is made before the end: the message that a question or an answer ends; else -1.
         candidates: `[{tool, tool_id, arguments, outcome, relevance, relevance_method, mutation, execution_id}]`, and
             `model` where a model proposed it, `response` with the text of an answer, `beside` `{tool, arguments,
             execution_id}` with a second call of the same turn. `tool` is empty for an answer, whose execution is the
@@ -265,6 +273,7 @@ class DecisionPointRow(TableRow, frozen=True):
     step: int
     prefix_hash: str
     candidates: Json
+    turn: int = -1
 
 
 class ProposalRow(TableRow, frozen=True):
@@ -273,8 +282,8 @@ class ProposalRow(TableRow, frozen=True):
     Attributes:
         trajectory_id: The gold trajectory that it is for, or the contrastive one that it became.
         step: Of a candidate: the decision point; else -1.
-        part: `plausible`, `query`, `actions`, `round_trip`, `plan`, `response`, `rationale`, `trajectory` or
-            `candidate`.
+        part: `plausible`, `query`, `actions`, `round_trip`, `plan`, `response`, `rationale`, `trajectory`, `candidate`
+            or `user`.
         model: Its name, as given.
         prompt: Name, version and digest of the prompt file.
         llm_call_id: The model call that gave it.
@@ -322,6 +331,42 @@ class LabelRow(TableRow, frozen=True):
     agreement: float
 
 
+class AugmentationRow(TableRow, frozen=True):
+    """Where a trajectory of an augmented run comes from (see `planarena.augment`).
+
+    Attributes:
+        augmented_from: The trajectory of the run that was augmented.
+        kinds: What was done to it, a JSON list.
+        proven: Executed and proven again in full; false where the run had nothing to execute.
+        detail: Names before and after, what was put in or taken away.
+    """
+
+    trajectory_id: str
+    augmented_from: str
+    kinds: Json
+    proven: bool
+    detail: Json
+
+
+class RateRow(TableRow, frozen=True):
+    """How often a model does a task (see `planarena.eval.rates`).
+
+    Attributes:
+        model: Its name, or the name and the digest of a checkpoint.
+        tries: How often it was tried.
+        passed: Tries that reached the goal and ended with an answer.
+        rate: Their share.
+        settings: How it was played: format, temperature, seed, most turns.
+    """
+
+    task_id: str
+    model: str
+    tries: int
+    passed: int
+    rate: float
+    settings: Json
+
+
 class DiscardRow(TableRow, frozen=True):
     """A candidate that did not become a trajectory, and why.
 
@@ -358,6 +403,8 @@ TABLES: dict[str, tuple[type[TableRow], tuple[str, ...]]] = {
     "audits": (AuditRow, ("audit_id",)),
     "labels": (LabelRow, ("trajectory_id",)),
     "discards": (DiscardRow, ("discard_id",)),
+    "augmentations": (AugmentationRow, ("trajectory_id",)),
+    "rates": (RateRow, ("task_id", "model")),
 }
 
 

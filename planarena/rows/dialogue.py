@@ -104,6 +104,7 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
         goal: The goal as JSON, or empty.
         environment: The environment as JSON, or empty.
         first_decision: Decisions before this number are history only: the source gives no gold for them.
+        brief: What the user knows and says when, as JSON, or empty.
         label: `positive` or `negative` as people judged it; empty where nobody has.
     """
 
@@ -128,6 +129,7 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True):
     environment: str = ""
     first_decision: int = 0
     label: str = ""
+    brief: str = ""
 
     def decisions(self) -> Iterator[tuple[Place, Decision]]:
         """Return every decision with its place."""

@@ -14,6 +14,7 @@ import msgspec
 from planarena.errors import UserError
 from planarena.records import Run
 from planarena.rows.dialogue import Dialogue
+from planarena.rows.difficulty import tasks_within
 from planarena.rows.environments import locate
 from planarena.rows.importers import (
     ImportOptions,
@@ -29,7 +30,7 @@ from planarena.rows.options import RowOptions
 from planarena.rows.preferences import PairOptions, PairReader
 from planarena.rows.row import EpisodeRow, PreferencePair, TrainingRow
 from planarena.rows.run_reading import ShardReader
-from planarena.rows.stepwise import Cutter
+from planarena.rows.stepwise import StepExtractor
 
 __all__ = ["Rows", "load_dialogues", "load_episodes", "load_pairs", "load_rows", "write_rows"]
 
@@ -109,7 +110,7 @@ def load_rows(
     options.check()
     root = Path(path)
     stream: Any
-    if _is_run(root):
+    if _is_run(root, options):
         stream = partial(_rows_of_run, Run.open(root), options)
     else:
         shape = _shape_of(root, source_format)
@@ -141,7 +142,7 @@ def load_episodes(
     options.check()
     root = Path(path)
     stream: Any
-    if _is_run(root):
+    if _is_run(root, options):
         stream = partial(_episodes_of_run, Run.open(root), options)
     elif _shape_of(root, source_format) in ("rows", "pairs"):
         stream = partial(_stored, root, options, EpisodeRow)
@@ -165,7 +166,7 @@ def load_pairs(
     options.check()
     root = Path(path)
     stream: Any
-    if _is_run(root):
+    if _is_run(root, options):
         stream = partial(_pairs_of_run, Run.open(root), options, pairs)
     else:
         shape = _shape_of(root, None)
@@ -215,27 +216,42 @@ def write_rows(path: str | Path, rows: Iterable[TrainingRow | EpisodeRow | Prefe
 # -- runs --------------------------------------------------------------------------------------------
 
 
-def _is_run(path: Path) -> bool:
+def _is_run(path: Path, options: RowOptions | None = None) -> bool:
+    found = _looks_like_a_run(path)
+    if not found and options is not None and options.difficulty:
+        raise UserError(
+            "are files, and only runs hold pass rates of their tasks",
+            where=str(path),
+            fix="leave the difficulty out, or give a run that `planarena rate` has rated",
+        )
+    return found
+
+
+def _looks_like_a_run(path: Path) -> bool:
     return path.is_dir() and ((path / "run.json").is_file() or (path / "ledger.sqlite").is_file())
 
 
-def _of_run(run: Run, options: RowOptions) -> Iterator[tuple[ShardReader, Dialogue]]:
+def _of_run(run: Run, options: RowOptions, counts: Counter[str]) -> Iterator[tuple[ShardReader, Dialogue]]:
     reader = ShardReader(run)
+    within = tasks_within(run, options.difficulty) if options.difficulty else None
     for path in run.shards("trajectories"):
         for row in reader.open(path):
             if row.kind in options.kinds and (not options.splits or reader.split_of(row) in options.splits):
+                if within is not None and row.task_id not in within:
+                    counts["of another difficulty"] += 1
+                    continue
                 yield reader, reader.dialogue(row)
 
 
 def _rows_of_run(run: Run, options: RowOptions, counts: Counter[str]) -> Iterator[TrainingRow]:
-    cutter = Cutter(options, counts)
-    for reader, dialogue in _of_run(run, options):
+    cutter = StepExtractor(options, counts)
+    for reader, dialogue in _of_run(run, options, counts):
         yield from cutter.rows(dialogue, locate(reader, dialogue))
 
 
 def _episodes_of_run(run: Run, options: RowOptions, counts: Counter[str]) -> Iterator[EpisodeRow]:
-    cutter = Cutter(options, counts)
-    for reader, dialogue in _of_run(run, options):
+    cutter = StepExtractor(options, counts)
+    for reader, dialogue in _of_run(run, options, counts):
         episode = cutter.episode(dialogue, locate(reader, dialogue))
         if episode is not None:
             yield episode
@@ -253,7 +269,7 @@ def _pairs_of_run(
 def _rows_of_files(
     path: Path, options: RowOptions, name: str | None, counts: Counter[str]
 ) -> Iterator[TrainingRow]:
-    cutter = Cutter(options, counts)
+    cutter = StepExtractor(options, counts)
     for dialogue in _dialogues_of_files(path, name):
         yield from cutter.rows(dialogue)
 
@@ -261,7 +277,7 @@ def _rows_of_files(
 def _episodes_of_files(
     path: Path, options: RowOptions, name: str | None, counts: Counter[str]
 ) -> Iterator[EpisodeRow]:
-    cutter = Cutter(options, counts)
+    cutter = StepExtractor(options, counts)
     for dialogue in _dialogues_of_files(path, name):
         episode = cutter.episode(dialogue)
         if episode is not None:

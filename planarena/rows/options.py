@@ -31,6 +31,7 @@ class RowOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
             negative.
         generators: Only what these made, as `offline` or `import:toolace`; empty for all.
         domains: Only these; empty for all.
+        difficulty: Only tasks of a run whose pass rate lies in a range, as `0.2:0.8`; see `planarena.rows.difficulty`.
         longest_prompt: Leave out rows whose prompt has more characters; 0 for no limit.
     """
 
@@ -47,6 +48,7 @@ class RowOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     generators: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     longest_prompt: int = 0
+    difficulty: str = ""
 
     def check(self) -> None:
         """Refuse names that do not exist.

@@ -17,11 +17,12 @@ from planarena.formats import Call, Gold
 from planarena.records import WRONG_OUTCOMES, Run, content_id
 from planarena.records.tables import DecisionPointRow, TrajectoryRow
 from planarena.rows.dialogue import Decision, Dialogue, Place
+from planarena.rows.difficulty import tasks_within
 from planarena.rows.options import RowOptions
 from planarena.rows.prompts import Moment, Unsayable
 from planarena.rows.row import PreferencePair
 from planarena.rows.run_reading import ShardReader
-from planarena.rows.stepwise import Cutter
+from planarena.rows.stepwise import StepExtractor
 
 __all__ = ["WRONG", "PairOptions", "PairReader"]
 
@@ -64,21 +65,27 @@ class PairReader:
         counts: Counter[str] | None = None,
     ) -> None:
         self.run, self.options, self.pairs = run, options, pairs or PairOptions()
-        self.cutter = Cutter(msgspec.structs.replace(options, kinds=("gold",)), counts)
+        self.cutter = StepExtractor(msgspec.structs.replace(options, kinds=("gold",)), counts)
         self.counts: Counter[str] = self.cutter.counts
 
     def __iter__(self) -> Iterator[PreferencePair]:
         reader = ShardReader(self.run)
+        chosen = self.options.difficulty
+        within = tasks_within(self.run, chosen) if chosen else None
         for path in self.run.shards("trajectories"):
             rows = reader.open(path)
+            # A choice at a step goes by the step, one at an answer before the end by its message: -1 for the first.
             points: dict[str, dict[int, DecisionPointRow]] = {}
             for point in reader.decision_points():
-                points.setdefault(point.trajectory_id, {})[point.step] = point
+                key = point.step if point.turn < 0 else -1 - point.turn
+                points.setdefault(point.trajectory_id, {})[key] = point
             children: dict[str, list[TrajectoryRow]] = {}
             for row in rows:
                 if row.kind == "contrastive":
                     children.setdefault(row.parent_id, []).append(row)
             for row in rows:
+                if within is not None and row.task_id not in within:
+                    continue
                 if row.kind == "gold" and (row.trajectory_id in points or row.trajectory_id in children):
                     gold = reader.dialogue(row)
                     if self.cutter.wants(gold) and gold.label != "negative":
@@ -110,7 +117,7 @@ class PairReader:
                 is_last = moment.place.number == total - 1 and not decision.calls
                 found = [
                     wrong
-                    for step in (decision.steps or ((answers,) if is_last else ()))
+                    for step in (decision.steps or ((answers if is_last else -1 - moment.place.turn),))
                     if step in points
                     for wrong in self._wrong(reader, points[step], decision)
                 ]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from planarena.formats import Call, Gold
+from planarena.users import ScriptedUser, read_brief
 
 __all__ = ["EnvironmentReference", "EpisodeRow", "PreferencePair", "TrainingRow"]
 
@@ -93,6 +94,7 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
         gold: The reference actions in order.
         targets: The same in the format.
         environment: Where a policy can act, or None; its `calls` are empty.
+        brief: What the user knows and says when, as in the column of the table `queries`; empty in runs of before.
     """
 
     row_id: str
@@ -112,6 +114,11 @@ class EpisodeRow(msgspec.Struct, frozen=True, kw_only=True):
     generator: str = ""
     category: str = "call"
     environment: EnvironmentReference | None = None
+    brief: str = ""
+
+    def user(self) -> ScriptedUser:
+        """Return the user of an episode; the first message is said already."""
+        return ScriptedUser(read_brief(self.brief, self.turns))
 
 
 class PreferencePair(msgspec.Struct, frozen=True, kw_only=True):

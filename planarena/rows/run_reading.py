@@ -176,6 +176,7 @@ class ShardReader:
             goal=task.goal,
             environment=scenario.environment,
             first_decision=marks.first_decision,
+            brief=query.brief,
             label=self._labels.get(row.trajectory_id, ""),
         )
 

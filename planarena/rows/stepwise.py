@@ -12,10 +12,10 @@ from planarena.rows.options import RowOptions
 from planarena.rows.prompts import Moment, Prompter, Unsayable
 from planarena.rows.row import EnvironmentReference, EpisodeRow, TrainingRow
 
-__all__ = ["Cutter"]
+__all__ = ["StepExtractor"]
 
 
-class Cutter:
+class StepExtractor:
     """Turns dialogues into rows and counts what it leaves out.
 
     Args:
@@ -110,6 +110,7 @@ class Cutter:
             generator=dialogue.generator,
             category=dialogue.category,
             environment=environment,
+            brief=dialogue.brief,
         )
 
     def _admit(self, dialogue: Dialogue) -> bool:

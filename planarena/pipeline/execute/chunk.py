@@ -10,7 +10,7 @@ from planarena.config import BuildConfig
 from planarena.errors import UserError
 from planarena.pipeline.execute.assigned import MOST_NUMBERS, Draw, draws_of, has_more
 from planarena.pipeline.execute.origins import origins_of
-from planarena.pipeline.execute.scenario_run import execute_scenario
+from planarena.pipeline.execute.scenario_run import execute_with_variants
 from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.pipeline.products import Assignment, ExecutedChunk, ExecutedScenario, Quarantined
 
@@ -43,7 +43,7 @@ def execute_chunk(
         )
         for drawn in draws:
             try:
-                done.append(execute_scenario(drawn.config, drawn.draw()))
+                done.extend(execute_with_variants(drawn.config, drawn.draw()))
             except (OSError, MemoryError):
                 raise
             except Exception as error:

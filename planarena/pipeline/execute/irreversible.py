@@ -64,7 +64,7 @@ class IrreversibleTasks(NamedTuple):
         values = {
             step: told_values(telling.outputs[one.tool], one.result) for step, one in enumerate(executed)
         }
-        told = arrange_told(world, program, values, telling)
+        told = arrange_told(world, program, executed, values, telling)
         reported = [step for step in range(len(program)) if told.asked[step]]
         if any(values[step] is None for step in reported):
             return Discard(
@@ -99,7 +99,7 @@ def _perform(world: SessionWorld, program: Sequence[Call]) -> list[ExecutedCall]
     start = world.mark()
     episode = Episode(world, program)
     made: list[ExecutedCall] = []
-    with world.for_good():
+    with world.irreversibly():
         for step in range(len(program)):
             made.append(episode.perform_fully(step))
             if made[-1].status != "ok":

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from random import Random
 from typing import Any, NamedTuple
 
 from planarena.environments import World
 from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput
+from planarena.generate.naming import must_be_told
+from planarena.pipeline.execute.plausible import Path, Telling, idle_answer, senseless_write
+from planarena.pipeline.execute.staleness import stale_answer
 from planarena.pipeline.products import Discard
 from planarena.proofs import (
-    Order,
     find_reference_fault,
     find_superfluous,
-    is_tied,
     known_values,
     prove_orders,
 )
@@ -21,26 +21,6 @@ from planarena.tasks.atoms import Call, resolve
 from planarena.tasks.messages import Arrangement, arrange
 
 __all__ = ["Path", "Proven", "Telling", "arrange_told", "prove_task", "required_outputs", "told_values"]
-
-Path = tuple[str | int, ...]
-
-
-class Telling(NamedTuple):
-    """What decides how a task is asked for and told.
-
-    Attributes:
-        outputs: By tool, the paths of what an answer reports.
-        orders: By tool, what decides which record of a list in its result comes first.
-        implied: By step, whether references to its result say all that the look-up is told.
-        groups: By step, its generation.
-        rng: Chooses among ways of telling.
-    """
-
-    outputs: Mapping[str, Sequence[Path]]
-    orders: Mapping[str, Mapping[Path, Order]]
-    implied: Sequence[bool]
-    groups: Sequence[int]
-    rng: Random
 
 
 class Proven(NamedTuple):
@@ -88,17 +68,23 @@ def prove_task(
     for step, one in enumerate(executed):
         if one.error is not None:
             return Discard(text, "execution", one.error["code"], f"step {step}: {one.error['message']}")
+    idle = senseless_write(world, program, executed)
+    if idle is not None:
+        return Discard(text, "sense", *idle)
     fault = find_reference_fault(world, program, executed, lambda tool: _is_read(world, tool), telling.orders)
     if fault is not None:
         return Discard(text, "reference", *fault)
     values = {step: told_values(telling.outputs[one.tool], one.result) for step, one in enumerate(executed)}
-    told = arrange_told(world, program, values, telling)
+    told = arrange_told(world, program, executed, values, telling)
     reported = [step for step in range(len(program)) if told.asked[step]]
     if any(values[step] is None for step in reported):
         return Discard(text, "execution", "missing_output", "a result lacks a value that the answer reports")
-    idle = _idle_answer(program, executed, values, reported, telling)
+    idle = idle_answer(world, program, executed, values, reported, telling)
     if idle is not None:
         return Discard(text, "sense", *idle)
+    stale = stale_answer(world, executed, values, reported, told.turn_of, telling.wording)
+    if stale is not None:
+        return Discard(text, "sense", *stale)
     episode.forget()
     payloads = [one.outcome.payload for one in executed]
     violation = prove_orders(episode, before, payloads, [one.state_after for one in executed])
@@ -119,45 +105,19 @@ def prove_task(
         if superfluous in reported or values[superfluous] is None or not _is_read(world, tool):
             detail = f"the goal holds without step {superfluous} ({tool})"
             return Discard(text, "minimality", "superfluous_step", detail)
+        idle = idle_answer(world, program, executed, values, [superfluous], telling)
+        if idle is None:
+            more = [*reported, superfluous]
+            idle = stale_answer(world, executed, values, more, told.turn_of, telling.wording)
+        if idle is not None:
+            return Discard(text, "sense", *idle)
         reported.append(superfluous)
-
-
-def _idle_answer(
-    program: Sequence[Call],
-    executed: Sequence[ExecutedCall],
-    values: Mapping[int, tuple[tuple[Path, Any], ...] | None],
-    reported: Sequence[int],
-    telling: Telling,
-) -> tuple[str, str] | None:
-    """Return why an answer to a look-up would be no answer: it names a first among equals, or what the user just said."""
-    for step in reported:
-        tool, result = program[step].tool, executed[step].result
-        for path in telling.outputs[tool]:
-            if is_tied(result, path, telling.orders.get(tool, {})):
-                return "tied_answer", f"step {step}: {_pointer(path)} of {tool} ties"
-        found = {value for _, value in values[step] or ()}
-        if len(found) < 2 or executed[step].state_after != executed[step].state_before:
-            continue
-        for earlier in range(step):
-            one = executed[earlier]
-            if one.state_after != one.state_before and found <= _said_by(one):
-                return "told_already", f"step {step}: step {earlier} ({one.tool}) says all that {tool} tells"
-    return None
-
-
-def _said_by(one: ExecutedCall) -> set[Any]:
-    """Return the single values that a call was told and showed."""
-    shown = one.result.values() if isinstance(one.result, dict) else ()
-    return {value for value in (*one.arguments.values(), *shown) if isinstance(value, str | int | float)}
-
-
-def _pointer(path: Path) -> str:
-    return "".join(f"/{word}" for word in path)
 
 
 def arrange_told(
     world: World,
     program: Sequence[Call],
+    executed: Sequence[ExecutedCall],
     values: Mapping[int, tuple[tuple[Path, Any], ...] | None],
     telling: Telling,
 ) -> Arrangement:
@@ -169,7 +129,26 @@ def arrange_told(
         [values[step] is not None for step in range(len(program))],
         telling.implied,
         telling.rng,
+        [_untold(world, program, executed, step, telling) for step in range(len(program))],
     )
+
+
+def _untold(
+    world: World, program: Sequence[Call], executed: Sequence[ExecutedCall], step: int, telling: Telling
+) -> set[int]:
+    """Return the look-ups whose values a step takes up in words that nobody would follow before an answer told them."""
+    found = set()
+    for binding in program[step].bound:
+        one = executed[binding.source]
+        words = telling.wording.get(one.tool)
+        if words is None or not _is_read(world, one.tool):
+            continue
+        pointer = "".join(f"/{word}" for word in binding.path)
+        writes = not _is_read(world, program[step].tool)
+        tool = world.operations[one.tool].tool
+        if must_be_told(tool, words, pointer, one.arguments, one.result, writes=writes):
+            found.add(binding.source)
+    return found
 
 
 def _is_read(world: World, tool: str) -> bool:

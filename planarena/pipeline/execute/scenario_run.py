@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from planarena.config import BuildConfig
-from planarena.environments import World
-from planarena.environments.catalog import is_builtin, wording_of
+from planarena.config import PLAIN, BuildConfig
+from planarena.environments import BOUND, World
+from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.state import Footprint
 from planarena.environments.wording import names_in, parse_pointer
 from planarena.episodes import Episode
+from planarena.pipeline.execute.aims import calls_of, draw_aims, draw_every
+from planarena.pipeline.execute.conversations import AS_SAID, Made, Workshop, converse, variant_of
+from planarena.pipeline.execute.decontamination import permitted
 from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
+from planarena.pipeline.execute.members import crosses, joined, overwritten
 from planarena.pipeline.execute.proving import Proven, Telling, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
 from planarena.pipeline.execute.task_pools import TaskPools
@@ -31,12 +36,24 @@ from planarena.tasks.algebra import (
 from planarena.tasks.atoms import Atom, Binding, Call, fill, resolve
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 
-__all__ = ["execute_scenario"]
+__all__ = ["execute_every_aim", "execute_scenario", "execute_with_variants"]
 
 
 def execute_scenario(config: BuildConfig, scenario: Scenario) -> ExecutedScenario:
-    """Compose and prove the tasks of one scenario."""
+    """Compose and prove the tasks of one scenario, without the conversations that need one of their own."""
+    return _ScenarioRun(config, scenario).run()[0]
+
+
+def execute_with_variants(config: BuildConfig, scenario: Scenario) -> tuple[ExecutedScenario, ...]:
+    """Compose and prove the tasks of one scenario; behind it come the scenarios of single conversations."""
     return _ScenarioRun(config, scenario).run()
+
+
+def execute_every_aim(
+    config: BuildConfig, scenario: Scenario, names: Sequence[str]
+) -> tuple[ExecutedScenario, list[tuple[str, Executed | Discard]]]:
+    """Draw every aim of a scenario's domains once; return the scenario with them, and what became of each by name."""
+    return _ScenarioRun(config, scenario).every_aim(names)
 
 
 class _ScenarioRun:
@@ -82,7 +99,7 @@ class _ScenarioRun:
             Path(config.out) / FOLDER, config.trajectories, scenario.scenario_id
         )
 
-    def run(self) -> ExecutedScenario:
+    def run(self) -> tuple[ExecutedScenario, ...]:
         """Do all of it."""
         ground = self._make_atoms()
         limits = self.config.composition
@@ -96,17 +113,72 @@ class _ScenarioRun:
         items: list[Executed | Discard] = list(self.discards)
         self.discards = []
         pools = TaskPools(space, limits.length_mix, limits.max_actions, self.rng)
-        proven = 0
+        aims, twins = self._aims()
+        items += aims
+        met = {one for item in aims if (one := calls_of(item)) is not None}
+        # What long conversations are made of comes on top.
+        most = limits.per_scenario * limits.aims * self.config.conversations.weights.get(PLAIN, 1.0)
+        proven = min(round(most), sum(isinstance(item, Executed) for item in items))
+        for item in items:
+            if isinstance(item, Executed):
+                pools.count_length(len(item.steps))
         while proven < limits.per_scenario and (member := pools.draw()) is not None:
             item = self._prove(member)
+            if calls_of(item) in met:
+                continue  # an aim makes these calls, and says them better
             items.append(item)
             if isinstance(item, Executed):
                 proven += 1
                 pools.count(member)
         self._restore()
+        items, elsewhere = self._converse(items)
+        self._restore()
         if self.world.store.recompute_digest() != self.start_digest:
             raise RuntimeError(f"an environment of {self.scenario.domains} changed a record in place")
-        return self._product(space, items)
+        product = self._product(space, items)
+        return (product, *(variant_of(product, made) for made in (*twins, *elsewhere)))
+
+    def _aims(self) -> tuple[list[Executed | Discard], list[Made]]:
+        """Draw tasks that follow aims, as many as are needed, and their twins."""
+        shares = self.config.conversations.weights or {PLAIN: 1.0}
+        others = sum(shares.get(kind, 0.0) for kind in AS_SAID if kind != "long")
+        share = shares[PLAIN] + others + _PARTS * shares.get("long", 0.0)
+        wanted = self.config.composition.aims * share * self.config.composition.per_scenario
+        rng = rng_for(self.config.seed, "aims", self.scenario.scenario_id)
+        count = int(wanted) + (rng.random() < wanted % 1)
+        most = self.config.composition.max_actions
+        found = draw_aims(self._shop(rng), count, rng, most) if count else ([], [])
+        self.atom_results += [""] * (len(self.atoms) - len(self.atom_results))
+        return found
+
+    def every_aim(
+        self, names: Sequence[str]
+    ) -> tuple[ExecutedScenario, list[tuple[str, Executed | Discard]]]:
+        """Draw every aim once."""
+        rng = rng_for(self.config.seed, "every aim", self.scenario.scenario_id)
+        found = draw_every(self._shop(rng), names, rng)
+        self.atom_results += [""] * (len(self.atoms) - len(self.atom_results))
+        return self._product(Composition([], "exhausted", 0), [item for _, item in found]), found
+
+    def _shop(self, rng: Random) -> Workshop:
+        tools, words = self.scenario.tools, self.wording
+        shop = Workshop(self.world, tools, words, self.orders, self.sense, self.atoms, rng)
+        shop.domains = self.scenario.domains
+        shop.scenario_id = self.scenario.scenario_id
+        return shop
+
+    def _converse(self, items: list[Executed | Discard]) -> tuple[list[Executed | Discard], list[Made]]:
+        """Turn some of the tasks into conversations of other kinds than the plain one."""
+        shares = self.config.conversations.weights
+        if not shares or not self.sees_changes:
+            return items, []
+        shop = self._shop(rng_for(self.config.seed, "conversations", self.scenario.scenario_id))
+        shop.permitted = tuple(
+            name for domain in shop.domains for name in permitted(self.config, operations_of(domain))
+        )
+        found = converse(shop, items, shares, self.config.composition.per_scenario)
+        self.atom_results += [""] * (len(self.atoms) - len(self.atom_results))
+        return found
 
     def _restore(self) -> None:
         self.world.rollback(self.start)
@@ -121,11 +193,11 @@ class _ScenarioRun:
         for tool in self.scenario.tools:
             operation = self.world.operations[tool]
             for proposed in self.world.propose(tool, self.rng):
-                literals = {name: value for name, value in proposed.items() if not _is_bound(value)}
+                literals = {name: value for name, value in proposed.items() if value is not BOUND}
                 needs = tuple(
                     (name, schema["x-semantic"])
                     for name, schema in operation.tool.parameters.items()
-                    if (_is_bound(proposed.get(name)))
+                    if proposed.get(name) is BOUND
                     or (name not in literals and schema.get("x-hidden") and name in operation.tool.required)
                 )
                 marked = {**literals, **{name: {"$need": semantic} for name, semantic in needs}}
@@ -237,7 +309,7 @@ class _ScenarioRun:
                 )
             )
             return None
-        if idle >= 0 or _overwritten(program, footprints):
+        if idle >= 0 or overwritten(program, footprints):
             self._senseless(order, "no_change", f"step {idle}" if idle >= 0 else "it is overwritten")
             return None
         done = [
@@ -255,13 +327,13 @@ class _ScenarioRun:
         ]
         found = find_dependences(program, footprints, episode, names, self.swaps)
         expression, over_serialised = from_order(found.before)
-        if candidate.op == "," and not isinstance(right, int) and not _crosses(found.before, left.n_actions):
+        if candidate.op == "," and not isinstance(right, int) and not crosses(found.before, left.n_actions):
             return None  # the two parts commute: the parallel candidate says the same
         numbered = canonical(relabel(expression, order), self._label)
         last = order[-1]
-        offered = left.offers if isinstance(right, int) else _joined(left.offers, right.offers)
+        offered = left.offers if isinstance(right, int) else joined(left.offers, right.offers)
         if isinstance(right, int):
-            offered = _joined(offered, self._offers(last, self.atoms[last].tool, results[-1]))
+            offered = joined(offered, self._offers(last, self.atoms[last].tool, results[-1]))
         union = Footprint(
             frozenset().union(*(footprint.reads for footprint in footprints)),
             frozenset().union(*(footprint.writes for footprint in footprints)),
@@ -298,7 +370,8 @@ class _ScenarioRun:
         # The same atoms with other bindings are another task, and must not be told the same way.
         identity = [self.atoms[number].atom_id for number in order], sorted(member.bindings.items())
         rng = rng_for(self.config.seed, "messages", self.scenario.scenario_id, identity)
-        telling = Telling(self.outputs, self.orders, self._implied(order, member), groups, rng)
+        implied = self._implied(order, member)
+        telling = Telling(self.outputs, self.orders, implied, groups, rng, self.wording)
         if self.unverified.holds(map(self._tool_of, order)):
             once = self.irreversible.execute(self.world, program, telling, text)
             return once if isinstance(once, Discard) else self._executed(member, rows, order, once)
@@ -372,49 +445,6 @@ class _ScenarioRun:
         )
 
 
+# Aims that make up a long conversation, and some of them are tried in vain [ours].
+_PARTS = 2.5
 _SINGLE = (Dependences([0], []), False)
-
-
-def _is_bound(value: Any) -> bool:
-    from planarena.environments import BOUND
-
-    return value is BOUND
-
-
-def _overwritten(program: Sequence[Call], footprints: Sequence[Footprint]) -> bool:
-    """Say whether a write is plainly lost: made again with the same kinds of values before anything saw it.
-
-    Only a short cut: drop-one replay would discard such a task later.
-    """
-    for later, call in enumerate(program):
-        writes = footprints[later].writes
-        if not writes:
-            continue
-        for earlier in range(later):
-            other = program[earlier]
-            if (
-                other.tool == call.tool
-                and footprints[earlier].writes == writes
-                and other.literals.keys() == call.literals.keys()
-                and not any(_reads(footprints[step], writes) for step in range(earlier + 1, later))
-            ):
-                return True
-    return False
-
-
-def _reads(footprint: Footprint, keys: frozenset[tuple[str, str | None]]) -> bool:
-    return any(key in footprint.reads or (key[0], None) in footprint.reads for key in keys)
-
-
-def _crosses(before: Sequence[int], split: int) -> bool:
-    left = (1 << split) - 1
-    return any(mask & left for mask in before[split:])
-
-
-def _joined(
-    left: dict[str, tuple[Source, ...]], right: dict[str, tuple[Source, ...]]
-) -> dict[str, tuple[Source, ...]]:
-    joined = dict(left)
-    for semantic, sources in right.items():
-        joined[semantic] = (*joined.get(semantic, ()), *sources)
-    return joined

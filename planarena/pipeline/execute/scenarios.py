@@ -13,6 +13,7 @@ from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, lo
 from planarena.environments.sources import Drawn, Opened, draw_tools, may_simulate, split_source, startable
 from planarena.environments.wording import Offer, offers
 from planarena.errors import SourceError
+from planarena.pipeline.execute.aims import tools_for_aims
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.records.canonical import content_id
 from planarena.tools import read_tool_list
@@ -105,6 +106,8 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
         names = [name for name in available if name in usable]
         rng.shuffle(names)
         drawn.update(draw_tools(names, available, offers(environment), size, rng))
+    if config.composition.aims:
+        drawn = _with_aims(config, domains, drawn, number)
     tools = tuple(name for environment in environments for name in operations(environment) if name in drawn)
     world = World(environments, seeds)
     lead = seeds[0]
@@ -113,6 +116,16 @@ def draw_scenario(config: BuildConfig, number: int) -> Scenario:
     )
     offered = {name: found for environment in environments for name, found in offers(environment).items()}
     return Scenario(number, scenario_id, domains, tools, lead, world, offered)
+
+
+def _with_aims(config: BuildConfig, domains: tuple[str, ...], drawn: set[str], number: int) -> set[str]:
+    """Add the tools of a few aims to those that a scenario offers; others go where they are too many."""
+    available = [name for domain in domains for name in permitted(config, operations(load_domain(domain)))]
+    rng = rng_for(config.seed, "tools for aims", domains, number)
+    needed = tools_for_aims(domains, available, len(drawn), rng)
+    rest = [name for name in available if name in drawn and name not in needed]
+    rng.shuffle(rest)
+    return {*needed, *rest[: max(0, len(drawn) + 2 - len(needed))]} if needed else drawn
 
 
 def _draw_from_source(config: BuildConfig, domains: tuple[str, ...], number: int) -> Scenario:

@@ -56,4 +56,9 @@ class TaskPools:
 
     def count(self, member: Member) -> None:
         """Count a drawn task as proven."""
-        self._proven[member.n_actions] += 1
+        self.count_length(member.n_actions)
+
+    def count_length(self, length: int) -> None:
+        """Count a task of a length as proven."""
+        if length in self._proven:
+            self._proven[length] += 1

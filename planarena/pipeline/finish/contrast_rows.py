@@ -53,6 +53,18 @@ def _write_decision_points(
             )
         )
         rows.counts["decision_points"] += 1
+    for turn, step, candidates in contrast.answers:
+        rows.rows["decision_points"].append(
+            DecisionPointRow(
+                decision_point_id=content_id("decision_point", trajectory_id, step, turn),
+                trajectory_id=trajectory_id,
+                step=step,
+                prefix_hash=content_id("prefix", rows.scenario.scenario_id, execution_ids[:step]),
+                candidates=canonical_json([_entry(rows, one, execution_ids) for one in candidates]),
+                turn=turn,
+            )
+        )
+        rows.counts["decision_points"] += 1
 
 
 def _write_contrastive(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planarena.environments.catalog import group_of, operations_of
+from planarena.config import PLAIN
+from planarena.environments.catalog import goals_of, group_of, operations_of
 from planarena.pipeline.products import (
     Discard,
     Executed,
@@ -64,7 +65,11 @@ def chunk_keys(executed: ExecutedChunk, language: LanguageChunk, *, quotas: bool
             shapes.append(fingerprint(shape))
             tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
             mine = {"length": str(len(item.steps)), "domain": group_of(scenario.domain)}
-            if len(item.steps) > 1:
+            mine["conversation"] = item.talk.kind or PLAIN
+            if not item.talk.kind and any(goals_of(domain) for domain in scenario.domains):
+                mine["purpose"] = "aim" if item.aims else "free"
+            # What people want has the shape that it has.
+            if len(item.steps) > 1 and not item.aims:
                 mine["shape"] = shape_kind(item)
             categories.append(mine)
     if not quotas:

@@ -57,5 +57,7 @@ def count_written(counts: Counter[str], written: Written) -> None:
     counts["llm_answers"] += written.usage.calls
     counts["llm_tokens"] += written.usage.tokens
     counts["llm_unpriced"] += written.usage.unpriced
+    for model, name, number in written.usage.served:
+        counts[f"llm_served:{model}\t{name}"] += number
     # Whole millionths of a dollar: sums of fractions would depend on the order of chunks.
     counts["llm_micro_usd"] += round(written.usage.usd * 1e6)

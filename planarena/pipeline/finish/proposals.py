@@ -13,14 +13,15 @@ import msgspec
 
 from planarena.config import BuildConfig
 from planarena.environments.wording import parse_pointer
-from planarena.episodes import Episode, Taken, reached
-from planarena.generate.clauses import StepWords
+from planarena.episodes import Episode, ExecutedCall, reached
+from planarena.generate.clauses import StepContext
 from planarena.generate.model_records import Proposal, Written
 from planarena.generate.mutations import Knowledge
 from planarena.generate.semantic_values import hidden_values
 from planarena.pipeline.execute.scenarios import rng_for
-from planarena.pipeline.language.contrast import ScenarioContrast, Spoken, as_attempt
+from planarena.pipeline.language.contrast import ScenarioContrast
 from planarena.pipeline.language.describe import ScenarioLanguage, steps_of
+from planarena.pipeline.language.spoken import Spoken
 from planarena.pipeline.products import (
     Candidate,
     Contrast,
@@ -81,7 +82,7 @@ def _with_words(said: Language, written: Written) -> Language:
 class ScenarioProposals(ScenarioContrast):
     """Executes what models proposed for the tasks of a scenario; arguments as `ScenarioContrast`."""
 
-    def merge(self, task: Executed, said: Language, words: list[StepWords], rng: Random) -> Language:
+    def merge(self, task: Executed, said: Language, words: list[StepContext], rng: Random) -> Language:
         """Return a task's language with every proposal labelled, and those that teach something in its contrast."""
         written = said.written
         assert written is not None
@@ -114,8 +115,8 @@ class ScenarioProposals(ScenarioContrast):
         task: Executed,
         said: Language,
         program: Sequence[Call],
-        taken: Sequence[Taken],
-        words: list[StepWords],
+        taken: Sequence[ExecutedCall],
+        words: list[StepContext],
         proposals: list[Proposal],
         written: Written,
     ) -> tuple[tuple[Candidate, ...], ...]:
@@ -161,19 +162,18 @@ class ScenarioProposals(ScenarioContrast):
         tool, arguments = one.content["tool"], one.content["arguments"]
         if tool not in self.scene.tools:
             relevance = self._relevance(point, "error", tool, arguments)
-            attempt = as_attempt(self._refused(tool, arguments))
+            attempt = self._refused(tool, arguments)
             return Candidate(tool, arguments, "error", relevance, MUTATION, attempt, model=one.model)
         grounded = not self._foresees(tool, arguments, point, known)
         outcome, taken, _ = judge_choice(episode, point, Choice(tool, arguments, grounded), known.scalars)
-        executed = None if taken is None else as_attempt(taken)
         relevance = self._relevance(point, outcome, tool, arguments)
-        return Candidate(tool, arguments, outcome, relevance, MUTATION, executed, model=one.model)
+        return Candidate(tool, arguments, outcome, relevance, MUTATION, taken, model=one.model)
 
-    def _refused(self, tool: str, arguments: dict[str, Any]) -> Taken:
+    def _refused(self, tool: str, arguments: dict[str, Any]) -> ExecutedCall:
         """Answer a call of a tool that is not on offer as the world does, without asking it: others may exist there."""
         error = {"code": "unknown_tool", "message": f"There is no tool named {tool}."}
         state = self.world.digest()
-        return Taken(tool, arguments, "schema_error", None, error, state, state)
+        return ExecutedCall(tool, arguments, "schema_error", None, error, state, state)
 
     def _foresees(self, tool: str, arguments: dict[str, Any], point: DecisionPoint, known: Knowledge) -> bool:
         """Say whether a call has an id that only a later result shows."""
@@ -187,8 +187,8 @@ class ScenarioProposals(ScenarioContrast):
         self,
         task: Executed,
         program: Sequence[Call],
-        taken: Sequence[Taken],
-        words: list[StepWords],
+        taken: Sequence[ExecutedCall],
+        words: list[StepContext],
         one: Proposal,
         wrong: list[Contrastive],
         rng: Random,
@@ -220,7 +220,7 @@ class ScenarioProposals(ScenarioContrast):
 
     def _execute(
         self, program: Sequence[Call], calls: Sequence[Mapping[str, Any]]
-    ) -> tuple[list[Taken], str]:
+    ) -> tuple[list[ExecutedCall], str]:
         """Make the proposed calls; the first argument that cannot be had ends them.
 
         Returns:
@@ -228,7 +228,7 @@ class ScenarioProposals(ScenarioContrast):
         """
         episode = Episode(self.world)
         known = Knowledge(self.scene, (call.literals for call in program))
-        made: list[Taken] = []
+        made: list[ExecutedCall] = []
         fault = ""
         for number, call in enumerate(calls, 1):
             arguments = _filled(call["arguments"], made)
@@ -250,7 +250,7 @@ class ScenarioProposals(ScenarioContrast):
         return made, fault
 
 
-def _filled(value: Any, made: Sequence[Taken]) -> Any:
+def _filled(value: Any, made: Sequence[ExecutedCall]) -> Any:
     """Put the results that references name in their place; the marker of an absent value where there is none."""
     if isinstance(value, dict):
         if "$from" in value:

@@ -79,6 +79,7 @@ def rows_of_chunk(
         rows["tools"] = []
     wanted = set(new_tools)
     counts: Counter[str] = Counter()
+    executions: set[str] = set()
     place = 0
     for index, (scenario, words) in enumerate(zip(executed.scenarios, language.items, strict=True)):
         if place >= len(decisions):
@@ -86,7 +87,15 @@ def rows_of_chunk(
         origin = origin_of(config, scenario, executed.origins)
         if wanted:
             rows["tools"] += _taken(scenario, origin, wanted)
-        writer = ScenarioRows(config.split, scenario, origin, rows, counts, vendors=config.quotas.enabled)
+        writer = ScenarioRows(
+            config.split,
+            scenario,
+            origin,
+            rows,
+            counts,
+            executions=executions,
+            vendors=config.quotas.enabled,
+        )
         if config.quotas.enabled and KEEP not in decisions[place : place + len(scenario.items)]:
             # Without a trajectory of its own tool set it is no scenario of the run; why is kept.
             for item, said in zip(scenario.items, words, strict=True):

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from planarena.config import SplitConfig
+import msgspec
+
+from planarena.config import PLAIN, SplitConfig
 from planarena.environments.catalog import group_of
-from planarena.episodes import ExecutedCall
+from planarena.episodes import ExecutedCall, Goal
 from planarena.pipeline.finish.keys import masked_shape
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, Language, Origin, Step
 from planarena.quality.splits import split_of
@@ -47,6 +49,7 @@ class ScenarioRows:
         rows: dict[str, list[TableRow]],
         counts: Counter[str],
         *,
+        executions: set[str],
         vendors: bool = False,
     ) -> None:
         self.split = split
@@ -56,7 +59,8 @@ class ScenarioRows:
         # Thousands of units would make thousands of counts: under quotas vendors are counted in their place.
         self.group = self.tools[scenario.tools[0]].vendor if vendors else group_of(scenario.domain)
         self.by_tool = not vendors
-        self.executions: set[str] = set()
+        # Of the chunk: conversations in a scenario of their own share states with the one that they come from.
+        self.executions = executions
         self.execution_kind = str(origin.environment.get("execution_kind", "real"))
         self.once = False  # what is written belongs to a trajectory that was executed once
         self.is_live = self.environment["safety"] == "live"
@@ -64,7 +68,7 @@ class ScenarioRows:
     def open(self) -> None:
         """Write the scenario, its atoms and edges."""
         scenario = self.scenario
-        split = split_of(self.split, scenario.scenario_id, scenario.domains)
+        split = split_of(self.split, scenario.origin or scenario.scenario_id, scenario.domains)
         self.counts[f"scenario_split:{split}"] += 1
         self.rows["scenarios"].append(
             ScenarioRow(
@@ -164,6 +168,7 @@ class ScenarioRows:
                 over_serialised=task.over_serialised,
                 category="call",
                 withheld_tool_ids="[]",
+                conversation=task.talk.kind or PLAIN,
             )
         )
         self.rows["queries"].append(
@@ -173,8 +178,9 @@ class ScenarioRows:
                 turns=canonical_json(said.turns),
                 context=canonical_json(said.context),
                 register=said.register,
-                llm_call_id=said.written.call_of("query") if said.written is not None else "",
+                llm_call_id=said.written.call_of("query", "user") if said.written is not None else "",
                 checks=canonical_json(said.checks),
+                brief=canonical_json(msgspec.to_builtins(said.brief)),
             )
         )
         gold = TrajectoryRow(
@@ -195,9 +201,11 @@ class ScenarioRows:
         )
         self.rows["trajectories"].append(gold)
         rationales = (said.written.rationales if said.written is not None else ()) or ("",) * len(task.steps)
+        failed = {act.step for act in task.talk.acts if act.what == "fails" and act.argument == "for good"}
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
             turn = said.turn_of[number]
-            asked = number in task.reported
+            # What fails for good is asked for, and told, though there is nothing to report.
+            asked = number in task.reported or number in failed
             self.step(
                 trajectory_id,
                 number,
@@ -287,6 +295,7 @@ class ScenarioRows:
         counts[f"gold_level:{task.level}"] += 1
         counts[f"gold_register:{said.register}"] += 1
         counts[f"gold_turns:{len(said.turns)}"] += 1
+        counts[f"gold_conversation:{task.talk.kind or PLAIN}"] += 1
         counts["gold_parallel"] += any(size > 1 for size in groups.values())
         counts.update({"gold_unproven": 1} if task.unproven else {})
         counts["gold_data_edge"] += any(step.bound for step in task.steps)
@@ -303,15 +312,22 @@ def _longest_chain(task: Executed) -> int:
 
 
 def _goal(task: Executed) -> dict[str, Any]:
+    stated = _stated(task.goal)
+    if task.talk.goals:
+        stated["messages"] = [_stated(goal) for goal in task.talk.goals]
+    return stated | ({"unproven": True} if task.unproven else {})
+
+
+def _stated(goal: Goal) -> dict[str, Any]:
     outputs = [
         {
             "tool": output.tool,
             "values": [{"pointer": _pointer(path), "value": value} for path, value in output.values],
+            **({"error": output.error} if output.error else {}),
         }
-        for output in task.goal.required_outputs
+        for output in goal.required_outputs
     ]
-    goal = {"final_state_hash": task.goal.final_state_hash, "required_outputs": outputs}
-    return goal | ({"unproven": True} if task.unproven else {})
+    return {"final_state_hash": goal.final_state_hash, "required_outputs": outputs}
 
 
 def _bindings(task: Executed) -> list[dict[str, Any]]:

@@ -20,11 +20,10 @@ from planarena.episodes import (
     Episode,
     ExecutedCall,
     ReplayBackend,
-    Taken,
     WithheldCallError,
     reached,
 )
-from planarena.generate.clauses import StepWords
+from planarena.generate.clauses import StepContext
 from planarena.generate.mutations import Knowledge, Proposal, Scene, Situation, propose
 from planarena.generate.relevance import (
     DONE_BEFORE,
@@ -34,14 +33,21 @@ from planarena.generate.relevance import (
     relevance_of_call,
 )
 from planarena.generate.wrong_answers import told_in, values_told
-from planarena.pipeline.language.departures import DepartureWriter, as_attempt
-from planarena.pipeline.products import Attempt, Candidate, Contrast, Contrastive, Executed, ExecutedScenario
+from planarena.pipeline.language.conversations import Scenery, choices_of
+from planarena.pipeline.language.departures import DepartureWriter
+from planarena.pipeline.language.spoken import Spoken
+from planarena.pipeline.products import (
+    Candidate,
+    Contrast,
+    Contrastive,
+    Executed,
+    ExecutedScenario,
+)
 from planarena.proofs import Choice, DecisionPoint, judge_choice, ready_steps
 from planarena.records import RIGHT_OUTCOMES, WRONG_OUTCOMES
-from planarena.tasks.algebra import order_of, parse
 from planarena.tasks.atoms import Binding, Call, fill
 
-__all__ = ["ScenarioContrast", "Spoken", "as_attempt"]
+__all__ = ["ScenarioContrast"]
 
 # Proposals that a decision point may execute beyond those that end up as candidates.
 _MOST_TRIES = 6
@@ -53,26 +59,12 @@ _FIRST_ONLY = 3
 _MAY_BE_RIGHT = ("wrong_order", "near_tool")
 
 
-class Spoken(NamedTuple):
-    """What was said of a task.
-
-    Attributes:
-        turn_of: The user's message of each step.
-        answers: To each message.
-        reported: By message, the steps that its answer tells.
-    """
-
-    turn_of: Sequence[int]
-    answers: Sequence[str]
-    reported: Sequence[Sequence[int]]
-
-
 class _Judged(NamedTuple):
     proposal: Proposal
     outcome: str
     relevance: float
-    attempt: Attempt | None
-    second: Attempt | None = None
+    attempt: ExecutedCall | None
+    second: ExecutedCall | None = None
 
 
 class ScenarioContrast:
@@ -105,7 +97,7 @@ class ScenarioContrast:
         self.spares = not world.live_tools.isdisjoint(scenario.tools)
         self.start = world.mark()
 
-    def contrast(self, task: Executed, words: list[StepWords], spoken: Spoken, rng: Random) -> Contrast:
+    def contrast(self, task: Executed, words: list[StepContext], spoken: Spoken, rng: Random) -> Contrast:
         """Return the candidates at every step of a task and at its answer, and contrastive trajectories.
 
         Args:
@@ -126,9 +118,14 @@ class ScenarioContrast:
             if at.gold is not None:
                 wrong += [(at.point.step, one) for one in judged if self._departs(at, spoken, one)]
         self.world.rollback(self.start)
-        return Contrast(tuple(points), tuple(self._go_on(task, program, taken, words, wrong, rng)))
+        departures = tuple(self._go_on(task, program, taken, words, wrong, rng))
+        scenery = Scenery(self.world, self.scenario.facts, lambda kind: self.scene.literals.get(kind, ()))
+        answers = (
+            choices_of(scenery, task, program, words, spoken.answers, rng) if self.config.candidates else ()
+        )
+        return Contrast(tuple(points), departures, answers)
 
-    def _backend(self, taken: Sequence[Taken]) -> Backend:
+    def _backend(self, taken: Sequence[ExecutedCall]) -> Backend:
         """Return what executes the choices at the steps of a task."""
         return ReplayBackend(self.world, taken) if self.spares else self.world
 
@@ -147,42 +144,51 @@ class ScenarioContrast:
             for step in task.steps
         ]
 
-    def _before(self, task: Executed) -> list[int]:
-        names, masks = order_of(parse(task.expression))
-        place = {str(step.atom): number for number, step in enumerate(task.steps)}
-        before = [0] * len(names)
-        for name, mask in zip(names, masks, strict=True):
-            before[place[name]] = sum(1 << place[names[i]] for i in range(len(names)) if mask >> i & 1)
-        return before
-
     def _situations(
         self,
         task: Executed,
         program: Sequence[Call],
-        taken: Sequence[Taken],
-        words: list[StepWords],
+        taken: Sequence[ExecutedCall],
+        words: list[StepContext],
         spoken: Spoken,
         episode: Episode,
     ) -> Iterator[Situation]:
         """Yield the decision points of a task, the last one where only the answer is left; each performs its step."""
-        before, turns = self._before(task), list(spoken.turn_of)
+        before, turns = task.before, list(spoken.turn_of)
         groups = [step.group for step in task.steps]
         asked = [number in task.reported for number in range(len(words))]
         told = [
             values_told(words, reported, answer)
             for reported, answer in zip(spoken.reported, spoken.answers, strict=True)
         ]
+        forbidden = {
+            act.turn: _known_calls(task, act.step - len(task.steps), words)
+            for act in task.talk.acts
+            if act.what in {"forbids", "declines"}
+        }
+        superseded = {
+            act.step: (act.argument, act.value) for act in task.talk.acts if act.what in {"slips", "corrects"}
+        }
         known = Knowledge(self.scene, ())
         for step in range(len(program) + 1):
-            turn = turns[min(step, len(turns) - 1)]
-            since = turns.index(turn)
-            until = len(turns) - turns[::-1].index(turn)
+            # The last answer is that to the last message, which may have asked for nothing that is done.
+            turn = turns[step] if step < len(turns) else len(spoken.answers) - 1
+            since = turns.index(turn) if turn in turns else len(turns)
+            until = len(turns) - turns[::-1].index(turn) if turn in turns else len(turns)
             if step == since:
                 known.hear(call.literals for call in program[since:until])
             point = DecisionPoint(program, before, step, taken, task.goal, until)
+            if task.talk.goals and turn in turns:
+                # What a later message takes back was wanted all the same: this message has a goal of its own.
+                goal = task.talk.goals[sorted(set(turns)).index(turn)]
+                point = DecisionPoint(program[:until], before[:until], step, taken[:until], goal, until)
             yield Situation(
                 *(self.scene, known, point, words, since, groups, asked),
                 *(spoken.reported[turn], spoken.answers[turn], told[turn]),
+                {one: text for one, text in spoken.failed.items() if turns[one] == turn},
+                superseded,
+                forbidden.get(turn, ()),
+                [tuple(act.value) for act in task.talk.acts if act.what == "injects" and act.step < step],
             )
             if step < len(program):
                 episode.perform(step)
@@ -236,8 +242,9 @@ class ScenarioContrast:
         """Execute a proposal; None where it may not be, or cannot be: an environment's own fault is no lesson."""
         if not proposal.tool:
             return self._judge_answer(at, episode, proposal)
-        later = at.point.taken[at.point.left.stop :]
-        if any(one.tool == proposal.tool and one.arguments == proposal.arguments for one in later):
+        later = at.words[at.point.left.stop :]
+        call = proposal.tool, proposal.arguments
+        if any((one.operation.tool.wire_name, one.arguments) == call for one in later):
             return None  # what a later message asks for, before it is asked: neither right nor surely wrong
         try:
             found = judge_choice(episode, at.point, Choice(*proposal[1:5]), at.known.scalars)
@@ -250,15 +257,15 @@ class ScenarioContrast:
             proposal,
             found.outcome,
             self._relevance(at.point, found.outcome, proposal.tool, proposal.arguments, proposal.beside),
-            None if found.taken is None else as_attempt(found.taken),
-            None if found.beside is None else as_attempt(found.beside),
+            found.taken,
+            found.beside,
         )
 
     def _judge_answer(self, at: Situation, episode: Episode, proposal: Proposal) -> _Judged | None:
         point = at.point
         told = told_in(at, proposal.response)
         # The steps of earlier messages were answered then.
-        goal = not point.left and len(told) == len(at.reported)
+        goal = not point.left and len(told) == len(at.reported) and not _unsaid(at, proposal.response)
         if goal:
             return None  # it tells everything after all
         asked = [step for step in range(at.since, point.left.stop) if at.asked[step]]
@@ -286,10 +293,10 @@ class ScenarioContrast:
         return found
 
     @staticmethod
-    def _executed(backend: Backend, one: Taken) -> Attempt | None:
+    def _executed(backend: Backend, one: ExecutedCall) -> ExecutedCall | None:
         mark = backend.mark()
         try:
-            return as_attempt(Episode(backend).act(one.tool, one.arguments))
+            return Episode(backend).act(one.tool, one.arguments)
         except WithheldCallError:
             return None
         finally:
@@ -347,8 +354,8 @@ class ScenarioContrast:
         self,
         task: Executed,
         program: Sequence[Call],
-        taken: Sequence[Taken],
-        words: list[StepWords],
+        taken: Sequence[ExecutedCall],
+        words: list[StepContext],
         wrong: list[tuple[int, _Judged]],
         rng: Random,
     ) -> list[Contrastive]:
@@ -374,14 +381,19 @@ class ScenarioContrast:
         return made
 
     def _act_on(
-        self, task: Executed, program: Sequence[Call], taken: Sequence[Taken], step: int, proposal: Proposal
-    ) -> list[Taken] | None:
+        self,
+        task: Executed,
+        program: Sequence[Call],
+        taken: Sequence[ExecutedCall],
+        step: int,
+        proposal: Proposal,
+    ) -> list[ExecutedCall] | None:
         """Make the wrong choice and then what an agent would do; None if it reaches the goal after all."""
         backend = self._backend(taken)
         episode = Episode(backend, program)
         for earlier in range(step):
             episode.perform(earlier)
-        made: list[Taken] = []
+        made: list[ExecutedCall] = []
         if proposal.tool:
             first = episode.act(proposal.tool, proposal.arguments)
             made.append(first)
@@ -406,7 +418,21 @@ class ScenarioContrast:
         return made
 
 
-def _checked(at: Situation, backend: Backend, text: str, told: Sequence[int]) -> Attempt:
+def _known_calls(
+    task: Executed, number: int, words: Sequence[StepContext]
+) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Return a call that is not made, where all that it takes from others is taken from steps that are."""
+    step = task.talk.unmade[number]
+    known = all(source < len(words) for _, source, _ in step.bound)
+    return ((step.tool, step.arguments),) if known else ()
+
+
+def _unsaid(at: Situation, text: str) -> list[int]:
+    """Return the steps that failed for good and of which a text does not tell it."""
+    return [step for step, sentence in at.failed.items() if sentence not in text]
+
+
+def _checked(at: Situation, backend: Backend, text: str, told: Sequence[int]) -> ExecutedCall:
     """Check an answer at a decision point as the end of the episode: is the goal reached, and is all told?"""
     point = at.point
     digest = backend.digest()
@@ -415,6 +441,7 @@ def _checked(at: Situation, backend: Backend, text: str, told: Sequence[int]) ->
             point.goal, digest, [(one.tool, one.outcome) for one in point.taken[: point.step]]
         ),
         "steps_left": [point.taken[step].tool for step in point.left],
-        "untold": [point.taken[step].tool for step in at.reported if step < point.step and step not in told],
+        "untold": [point.taken[step].tool for step in at.reported if step < point.step and step not in told]
+        + [point.taken[step].tool for step in _unsaid(at, text) if step < point.step],
     }
-    return Attempt("", {"response": text}, "ok", shown, None, digest, digest)
+    return ExecutedCall("", {"response": text}, "ok", shown, None, digest, digest)

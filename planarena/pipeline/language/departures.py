@@ -7,14 +7,14 @@ from random import Random
 
 from planarena.environments import World
 from planarena.environments.wording import ToolWording, parse_pointer
-from planarena.episodes import Taken
-from planarena.generate.clauses import StepWords
+from planarena.episodes import ExecutedCall
+from planarena.generate.clauses import StepContext
 from planarena.generate.offline import write_failure, write_response, write_step_plan
 from planarena.generate.wrong_answers import write_claim
-from planarena.pipeline.products import Attempt, Contrastive
+from planarena.pipeline.products import Contrastive
 from planarena.tasks.atoms import resolve
 
-__all__ = ["DepartureWriter", "as_attempt"]
+__all__ = ["DepartureWriter"]
 
 IGNORED_ERROR = "ignored_error"
 
@@ -34,8 +34,8 @@ class DepartureWriter:
         self,
         step: int,
         mutation: str,
-        attempts: Sequence[Taken],
-        words: list[StepWords],
+        attempts: Sequence[ExecutedCall],
+        words: list[StepContext],
         rng: Random,
         response: str = "",
     ) -> Contrastive:
@@ -51,13 +51,13 @@ class DepartureWriter:
         """
         spoken = list(words[:step])
         lines: list[str] = []
-        failed: StepWords | None = None
+        failed: StepContext | None = None
         for one in attempts:
             operation = self.world.operations.get(one.tool)
             if operation is None:
                 lines.append(f"Next: use {one.tool.replace('_', ' ')}.")
                 continue
-            known = StepWords(
+            known = StepContext(
                 len(spoken),
                 operation,
                 self.wording[one.tool],
@@ -69,7 +69,7 @@ class DepartureWriter:
             lines.append(write_step_plan(known, spoken, rng))
             if failed is None and one.outcome.error is not None:
                 failed = known
-        kept = tuple(as_attempt(one) for one in attempts)
+        kept = tuple(attempts)
         if response:
             return Contrastive(step, mutation, kept, tuple(lines), response)
         done = [one for one in spoken if one.result is not None]
@@ -84,11 +84,11 @@ class DepartureWriter:
         return Contrastive(step, mutation, kept, tuple(lines), write_failure(text, errors, rng))
 
     @staticmethod
-    def _may_be_claimed(step: StepWords) -> bool:
+    def _may_be_claimed(step: StepContext) -> bool:
         tool = step.operation.tool
         return tool.effects != "read" and all(name in step.arguments for name in tool.required)
 
-    def _sources_of(self, spoken: Sequence[StepWords], one: Taken) -> dict[str, tuple[int, str]]:
+    def _sources_of(self, spoken: Sequence[StepContext], one: ExecutedCall) -> dict[str, tuple[int, str]]:
         """Find for each hidden argument an earlier result that shows it, so that words need not name an id."""
         found: dict[str, tuple[int, str]] = {}
         for name, value in one.arguments.items():
@@ -108,17 +108,3 @@ class DepartureWriter:
                     found[name] = earlier.number, pointer
                     break
         return found
-
-
-def as_attempt(taken: Taken) -> Attempt:
-    """Return a call in the shape that products keep."""
-    outcome = taken.outcome
-    return Attempt(
-        taken.tool,
-        taken.arguments,
-        outcome.status,
-        outcome.result,
-        outcome.error,
-        taken.state_before,
-        taken.state_after,
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
 import msgspec
@@ -12,20 +13,23 @@ from planarena.config import BuildConfig
 from planarena.environments import Operation
 from planarena.environments.catalog import restore_world, wording_of
 from planarena.environments.wording import ToolWording
-from planarena.episodes import Episode, Taken
+from planarena.episodes import Episode, ExecutedCall
 from planarena.generate.answers import untold_output
 from planarena.generate.checks import QueryFaultError, check_query
-from planarena.generate.clauses import StepWords
+from planarena.generate.clauses import StepContext
 from planarena.generate.no_call import NoCallItem, write_no_calls
 from planarena.generate.offline import write_plan, write_step_plans
 from planarena.generate.queries import Query, Telling, before_of, write_query
 from planarena.generate.relevance import relevance_of_answer, relevance_of_call
 from planarena.pipeline.execute.scenarios import rng_for
-from planarena.pipeline.language.contrast import ScenarioContrast, Spoken, as_attempt
+from planarena.pipeline.language.aims import aim_steps, aim_teller_of
+from planarena.pipeline.language.contrast import ScenarioContrast
+from planarena.pipeline.language.conversations import brief_of, failures_of, plans_of, teller_of, unmade_of
 from planarena.pipeline.language.decontamination import strike_queries
+from planarena.pipeline.language.spoken import Spoken
 from planarena.pipeline.products import (
-    Attempt,
     Candidate,
+    Contrast,
     Discard,
     Executed,
     ExecutedChunk,
@@ -38,15 +42,24 @@ from planarena.pipeline.products import (
 __all__ = ["ScenarioLanguage", "describe_chunk", "reported_in", "steps_of"]
 
 
-def describe_chunk(config: BuildConfig, executed: ExecutedChunk) -> LanguageChunk:
-    """Write the words of every task of a chunk; discards pass through as they are."""
+def describe_chunk(config: BuildConfig, executed: ExecutedChunk, *, contrast: bool = True) -> LanguageChunk:
+    """Write the words of every task of a chunk; discards pass through as they are.
+
+    Args:
+        config: The build.
+        executed: Phase 1.
+        contrast: Whether to make the contrast of every task; else `contrast_chosen` makes that of the kept ones.
+    """
     items, no_calls = [], []
     # The scenarios of a chunk share their templates out, so that none is used twice while another was never.
     used: Counter[str] = Counter()
     for scenario in executed.scenarios:
         writer = ScenarioLanguage(config, scenario, used)
         items.append(
-            tuple(item if isinstance(item, Discard) else writer.describe(item) for item in scenario.items)
+            tuple(
+                item if isinstance(item, Discard) else writer.describe(item, contrast=contrast)
+                for item in scenario.items
+            )
         )
         no_calls.append(writer.refuse())
     return strike_queries(config, executed, LanguageChunk(executed.chunk, tuple(items), tuple(no_calls)))
@@ -78,44 +91,75 @@ class ScenarioLanguage:
             else None
         )
 
-    def describe(self, task: Executed) -> Language | Discard:
-        """Write one task's query, plans and answer with the offline generator, and make its contrast."""
+    def describe(self, task: Executed, *, contrast: bool = True) -> Language | Discard:
+        """Write one task's query, plans and answer with the offline generator, and make its contrast if asked to."""
         scenario = self.scenario
         steps = steps_of(scenario, task, self.world.operations, self.wording)
         # The same atoms with other bindings are another task, and must not get the same words.
-        identity = task.expression, [step.bound for step in task.steps]
+        identity: tuple[Any, ...] = task.expression, [step.bound for step in task.steps]
+        if task.talk.kind:
+            identity = *identity, task.talk.kind
         rng = rng_for(self.config.seed, "language", scenario.scenario_id, identity)
         text = ", ".join(scenario.atoms[step.atom].tool for step in task.steps)
-        before = before_of(len(steps), [step.bound for step in steps], task.order_edges)
-        telling = Telling(task.turn_of, task.reported, before, str(scenario.facts.get("now", "")))
+        every = [*steps, *unmade_of(task, self.world.operations, self.wording)]
+        before = before_of(len(every), [step.bound for step in every], task.order_edges)
+        unmade = [act.turn for act in task.talk.acts if act.what in {"forbids", "confirms"}]
+        turn_of = (*task.turn_of, *(unmade[0] for _ in task.talk.unmade))
+        now = str(scenario.facts.get("now", ""))
+        telling = Telling(turn_of, task.reported, before, now, task.turns)
         try:
-            query = write_query(steps, telling, rng, self.used)
+            query = write_query(every, telling, rng, self.used, aim_teller_of(task) or teller_of(task))
             checks = check_query(" ".join(query.turns), steps, query.said, scenario.facts, scenario.tools)
             _check_told(task, steps, query)
-            plan = write_plan(steps, task.order_edges, [step.group for step in task.steps], rng, query.style)
-            step_plans = write_step_plans(steps, rng, query.style)
+            plan, step_plans = self._plans(task, steps, query, rng)
         except QueryFaultError as fault:
             return Discard(text, "query", fault.reason, fault.detail)
         except (LookupError, ValueError, TypeError) as error:
             # Words made of data that nobody foresaw cost this task, never the chunk.
             return Discard(text, "query", "unsayable", f"{type(error).__name__}: {error}")
-        reported = [task.asked_in(turn) for turn in range(len(query.turns))]
-        spoken = Spoken(task.turn_of, query.answers, reported)
-        return Language(
+        rules = {"rules": msgspec.to_builtins(task.talk.rules)} if task.talk.rules else {}
+        aims = {"aims": [f"{one.domain}.{one.name}" for one in task.aims]} if task.aims else {}
+        said = Language(
             turns=query.turns,
             plan=plan,
             step_plans=step_plans,
             response=query.answers[-1],
-            checks={**checks, "asked_is_told": True},
-            contrast=self.contrast.contrast(task, steps, spoken, rng) if self.contrast is not None else None,
+            checks={**checks, "asked_is_told": True} | rules | aims,
+            contrast=None,
             register=query.register,
             turn_of=task.turn_of,
             turn_responses=query.answers[:-1],
+            failures=failures_of(task, query.style),
+            brief=brief_of(task, steps, plan, query),
         )
+        return msgspec.structs.replace(said, contrast=self.contrast_of(task, said)) if contrast else said
+
+    def contrast_of(self, task: Executed, said: Language) -> Contrast | None:
+        """Make the contrast of a task that was described; None where the build wants none."""
+        if self.contrast is None:
+            return None
+        steps = steps_of(self.scenario, task, self.world.operations, self.wording)
+        identity = task.expression, [step.bound for step in task.steps]
+        rng = rng_for(self.config.seed, "contrast", self.scenario.scenario_id, identity)
+        reported = [task.asked_in(turn) for turn in range(len(said.turns))]
+        spoken = Spoken(task.turn_of, (*said.turn_responses, said.response), reported, said.failures)
+        return self.contrast.contrast(task, steps, spoken, rng)
+
+    @staticmethod
+    def _plans(
+        task: Executed, steps: list[StepContext], query: Query, rng: Random
+    ) -> tuple[str, tuple[str, ...]]:
+        if task.talk.kind:
+            return plans_of(task, steps, rng, query.style)
+        groups = [step.group for step in task.steps]
+        plan = write_plan(steps, task.order_edges, groups, rng, query.style)
+        return plan, write_step_plans(steps, rng, query.style)
 
     def refuse(self) -> tuple[NoCall, ...]:
         """Write the scenario's requests without a call; what looks right for one is executed and judged."""
         scenario = self.scenario
+        if scenario.origin:
+            return ()  # the scenario as it was drawn has them
         rng = rng_for(self.config.seed, "no_call", scenario.scenario_id)
         atoms = [(atom.tool, atom.arguments) for atom in scenario.atoms if not atom.needs]
         count = self.config.contrast.no_calls
@@ -132,14 +176,14 @@ class ScenarioLanguage:
         offered = [name for name in self.scenario.tools if name not in item.withheld]
         digest = self.world.digest()
 
-        def check(text: str) -> Attempt:
+        def check(text: str) -> ExecutedCall:
             # No call is right, so that the state is as it should be whatever is said: the text is the fault.
             shown = {
                 "goal_reached": True,
                 "steps_left": [],
                 "untold": [] if text == item.response else ["request"],
             }
-            return Attempt("", {"response": text}, "ok", shown, None, digest, digest)
+            return ExecutedCall("", {"response": text}, "ok", shown, None, digest, digest)
 
         found = [Candidate("", {}, "frontier", 1.0, "", check(item.response), response=item.response)]
         for number, (tool, arguments) in enumerate(item.tempting):
@@ -151,13 +195,13 @@ class ScenarioLanguage:
             unchanged = taken.state_after == taken.state_before
             outcome = "error" if taken.outcome.status != "ok" else "useless" if unchanged else "diverges"
             relevance = relevance_of_call(outcome, 0.9 - 0.1 * number)
-            found.append(Candidate(tool, arguments, outcome, relevance, "unneeded_call", as_attempt(taken)))
+            found.append(Candidate(tool, arguments, outcome, relevance, "unneeded_call", taken))
         for kind, text in item.wrong_answers:
             relevance = relevance_of_answer(0.5)
             found.append(Candidate("", {}, "diverges", relevance, kind, check(text), response=text))
         return tuple(found) if len(found) > 1 else ()
 
-    def _executed(self, tool: str, arguments: dict[str, Any]) -> Taken | None:
+    def _executed(self, tool: str, arguments: dict[str, Any]) -> ExecutedCall | None:
         """Execute a call in the initial state; None where the environment is at a loss with an invented value."""
         start = self.world.mark()
         try:
@@ -168,7 +212,7 @@ class ScenarioLanguage:
             self.world.rollback(start)
 
 
-def _check_told(task: Executed, steps: Sequence[StepWords], query: Query) -> None:
+def _check_told(task: Executed, steps: Sequence[StepContext], query: Query) -> None:
     """Refuse a conversation in which something was asked for and is told nowhere.
 
     Raises:
@@ -186,7 +230,7 @@ def steps_of(
     task: Executed,
     operations: Mapping[str, Operation],
     wording: Mapping[str, ToolWording],
-) -> list[StepWords]:
+) -> list[StepContext]:
     """Return a task's steps as the language part sees them.
 
     Args:
@@ -195,8 +239,8 @@ def steps_of(
         operations: Of its tools, by wire name.
         wording: Likewise.
     """
-    return [
-        StepWords(
+    steps = [
+        StepContext(
             number,
             operations[scenario.atoms[step.atom].tool],
             wording[scenario.atoms[step.atom].tool],
@@ -206,6 +250,7 @@ def steps_of(
         )
         for number, step in enumerate(task.steps)
     ]
+    return aim_steps(task, steps)
 
 
 def reported_in(task: Executed, turn: int) -> list[int]:

@@ -15,7 +15,8 @@ from planarena.llm.backend import LiteLLMBackend
 from planarena.pipeline.execute.chunk import execute_chunk
 from planarena.pipeline.language.describe import describe_chunk
 from planarena.pipeline.models.phase import brief_of, choices_of, models_of, with_plain_names
-from planarena.pipeline.products import Discard
+from planarena.pipeline.models.user import is_written, plays_user
+from planarena.pipeline.products import Discard, Language
 from planarena.records.canonical import canonical_bytes
 
 __all__ = ["PhaseEstimate", "estimate_models"]
@@ -28,6 +29,8 @@ _BYTES = 4
 _JSON, _RATIONALE, _CALL, _SCORE = 20, 90, 60, 10
 # Tokens of the judge's instructions, its tools' names and the calls that it compares.
 _JUDGE_PROMPT = 700
+# Tokens of what a model that plays a user is told.
+_USER_PROMPT = 500
 
 
 class PhaseEstimate(NamedTuple):
@@ -65,9 +68,12 @@ def estimate_models(config: BuildConfig) -> list[PhaseEstimate]:
     config = msgspec.structs.replace(config, models=with_plain_names(config.models))
     tasks = 0
     asked: list[_Asked] = []
-    for brief, points in _sample(config):
+    for brief, points, said in _sample(config):
         tasks += 1
-        asked += _requests(config, brief, points, str(tasks))
+        if is_written(said):
+            asked += _requests(config, brief, points, str(tasks))
+        if plays_user(config.models, said):
+            asked += _user_requests(config.models.user, said)
     if not tasks:
         return []
     backend = LiteLLMBackend()
@@ -94,8 +100,8 @@ def _cost(backend: LiteLLMBackend, model: ModelConfig, one: _Asked) -> float | N
     return None if price is None else price[0] * one.prompt + price[1] * one.answer
 
 
-def _sample(config: BuildConfig) -> Iterator[tuple[TaskBrief, list[int]]]:
-    """Yield tasks, and by decision point the number of choices that a judge compares."""
+def _sample(config: BuildConfig) -> Iterator[tuple[TaskBrief, list[int], Language]]:
+    """Yield tasks, by decision point the number of choices that a judge compares, and their words."""
     small = msgspec.structs.replace(config, chunk_scenarios=1, quotas=QuotaConfig())
     count = 0
     for number in range(min(_SCENARIOS, config.scenarios or _SCENARIOS)):
@@ -106,7 +112,7 @@ def _sample(config: BuildConfig) -> Iterator[tuple[TaskBrief, list[int]]]:
                 if isinstance(task, Discard) or isinstance(said, Discard):
                     continue
                 brief = brief_of(config, scenario, task, said)
-                yield brief, [len(point) for point in choices_of(task, said, brief)]
+                yield brief, [len(point) for point in choices_of(task, said, brief)], said
                 count += 1
                 if count >= _SAMPLE:
                     return
@@ -155,6 +161,14 @@ def _requests(config: BuildConfig, brief: TaskBrief, points: list[int], identity
             for _ in range(choices - 1 + more):
                 yield _Asked("relevance", wanted.judge, _JUDGE_PROMPT + spoken + history, _SCORE)
             history += _tokens(step.result) + _tokens(step.arguments)
+
+
+def _user_requests(model: str, said: Language) -> Iterator[_Asked]:
+    """Yield a request for every message of the user's, and the one by which it ends."""
+    seen = _USER_PROMPT
+    for turn, answer in zip((*said.turns, ""), (*said.turn_responses, said.response, ""), strict=True):
+        yield _Asked("user", model, seen + _tokens(turn), _tokens(turn) + _JSON)
+        seen += _tokens(turn) + _tokens(answer)
 
 
 def _asked(config: BuildConfig, part: str, model: str, material: dict[str, Any], answer: int) -> _Asked:

@@ -25,8 +25,10 @@ from planarena.generate.model_writer import Choice, Meter, TaskWriter
 from planarena.llm import Budget, LLMError, ModelConfig, Spent, SyncGateway, read_model
 from planarena.pipeline.execute.chunk import execute_chunk
 from planarena.pipeline.execute.scenarios import rng_for
+from planarena.pipeline.language.chosen import contrast_all
 from planarena.pipeline.language.describe import describe_chunk, reported_in, steps_of
 from planarena.pipeline.models.round_trip import RoundTrip
+from planarena.pipeline.models.user import is_written, play_user, plays_user
 from planarena.pipeline.products import (
     Assignment,
     Candidate,
@@ -80,13 +82,14 @@ def with_plain_names(config: ModelsConfig) -> ModelsConfig:
     names = [read_model(name).name for name in config.proposers]
     judge = read_model(config.judge).name if config.judge else ""
     solver = read_model(config.round_trip).name if config.round_trip else ""
+    user = read_model(config.user).name if config.user else ""
     return msgspec.structs.replace(
-        config, proposers=tuple(dict.fromkeys(names)), judge=judge, round_trip=solver
+        config, proposers=tuple(dict.fromkeys(names)), judge=judge, round_trip=solver, user=user
     )
 
 
 def _names(config: ModelsConfig) -> tuple[str, ...]:
-    return (*config.proposers, *(name for name in (config.judge, config.round_trip) if name))
+    return (*config.proposers, *(name for name in (config.judge, config.round_trip, config.user) if name))
 
 
 class Accounts(Protocol):
@@ -199,7 +202,7 @@ class ModelPhase:
             self._check()
             executed, language, stored = await asyncio.to_thread(self._load, chunk, assignment)
             known = {(one.scenario, one.item): one for one in stored.items} if stored is not None else {}
-            for scenario, item in _places(language, kept):
+            for scenario, item in _places(language, kept, self._models):
                 before = known.get((scenario, item))
                 await self._slots.acquire()
                 work = self._task(executed.scenarios[scenario], language, (scenario, item), before, again)
@@ -223,8 +226,8 @@ class ModelPhase:
         if executed is None or language is None:
             # A worker has them in memory alone, because work/ was deleted.
             executed = execute_chunk(self._config, chunk, self._config.scenarios or None, assignment)
-            language = describe_chunk(self._config, executed)
-        return executed, language, stored
+            language = describe_chunk(self._config, executed, contrast=False)
+        return executed, contrast_all(self._config, executed, language), stored
 
     async def _task(
         self,
@@ -247,7 +250,12 @@ class ModelPhase:
             writer = TaskWriter(meter, self._models, brief, identity, _samples(before))
             if self._models.round_trip:
                 writer.serve = RoundTrip(scenario, task, brief).serve
-            return await writer.write(*place, choices_of(task, said, brief))
+            written = Written(*place)
+            if is_written(said):
+                written = await writer.write(*place, choices_of(task, said, brief))
+            if plays_user(self._models, said):
+                written = await play_user(writer, written, said)
+            return written
         except LLMError as error:
             self._stop = self._stop or error
             raise
@@ -261,9 +269,15 @@ class ModelPhase:
             self._slots.release()
 
 
-def _places(language: LanguageChunk, kept: Collection[int]) -> list[tuple[int, int]]:
+def _places(language: LanguageChunk, kept: Collection[int], models: ModelsConfig) -> list[tuple[int, int]]:
     places = [(number, item) for number, words in enumerate(language.items) for item in range(len(words))]
-    return [places[one] for one in kept]
+    return [
+        places[one]
+        for one in kept
+        if not isinstance(words := language.items[places[one][0]][places[one][1]], Language)
+        or is_written(words)
+        or plays_user(models, words)
+    ]
 
 
 def _samples(before: Written | None) -> dict[tuple[str, str], int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planarena.config import BuildConfig
 from planarena.environments.catalog import operations_of
-from planarena.environments.sources import take_paid_calls
+from planarena.environments.sources import save_probes, take_paid_calls
 from planarena.errors import Interrupted, PlanArenaError, UserError
 from planarena.pipeline.execute.decontamination import marked, permitted
 from planarena.pipeline.execute.origins import tool_row
@@ -47,14 +47,17 @@ __all__ = ["Progress", "build"]
 
 # Chunks without a single accepted trajectory after which a build ends: the sources are spent.
 _MOST_EMPTY = 20
+# The same before there is any: tools that cannot compose are not tried for minutes.
+_MOST_EMPTY_AT_FIRST = 5
 
 
 class Progress(NamedTuple):
-    """How far a build is: accepted and wanted gold trajectories, and finished chunks."""
+    """How far a build is: accepted and wanted gold trajectories, finished chunks, and those of late that gave nothing."""
 
     accepted: int
     wanted: int
     chunks: int
+    empty: int = 0
 
 
 def build(config: BuildConfig, progress: Callable[[Progress], None] | None = None) -> Run:
@@ -88,6 +91,7 @@ def build(config: BuildConfig, progress: Callable[[Progress], None] | None = Non
         with faults_explained(root), locked(root):
             if config.execution.fresh:
                 clear(root)
+            save_probes(root / "work" / "probes.json")
             ledger = Ledger(root / LEDGER)
             try:
                 return _Build(config, keys, root, ledger, progress, quotas).run()
@@ -283,7 +287,10 @@ class _Build:
         if self.quotas is not None:
             return self.quotas.spent
         last = self._last_chunk()
-        return self.empty >= _MOST_EMPTY or (last is not None and self.next_chunk >= last)
+        return self._is_barren() or (last is not None and self.next_chunk >= last)
+
+    def _is_barren(self) -> bool:
+        return self.empty >= (_MOST_EMPTY if self.chooser.accepted else _MOST_EMPTY_AT_FIRST)
 
     def _submit(self, pool: Pool) -> None:
         """Keep workers busy, but produce no more chunks than are likely to be needed."""
@@ -314,6 +321,10 @@ class _Build:
             assignment = self.quotas.assign(self.next_chunk) if self.quotas is not None else None
             decisions, new_tools = self._choose(self.next_chunk, reply.keys)
             self._after_choice(self.chooser.accepted - before)
+            if self.empty:
+                self.progress(
+                    Progress(self.chooser.accepted, self.config.trajectories, self.finished, self.empty)
+                )
             job = Job("finish", self.next_chunk, decisions, assignment=assignment, new_tools=new_tools)
             key = self._quality_key(self.next_chunk, decisions, new_tools)
             self.pending[self.next_chunk] = key, job, reply
@@ -415,4 +426,4 @@ class _Build:
         if self.quotas is not None:
             reached = self.config.scenarios and self.quotas.scenarios >= self.config.scenarios
             return "scenarios" if reached else "quotas"
-        return "scenarios" if self.empty < _MOST_EMPTY else "no_new_trajectories"
+        return "no_new_trajectories" if self._is_barren() else "scenarios"

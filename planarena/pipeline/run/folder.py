@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from planarena.config import BuildConfig
 from planarena.errors import RunError, UserError
 from planarena.pipeline.execute import irreversible
@@ -54,7 +56,12 @@ def open_folder(config: BuildConfig) -> Path:
     root = Path(config.out)
     if root.exists() and not root.is_dir():
         raise RunError("is a file", where=str(root), fix="give a folder as --out")
-    if root.is_dir() and any(path.name != LOCK for path in root.iterdir()) and not (root / LEDGER).is_file():
+    if (
+        root.is_dir()
+        and any(path.name != LOCK for path in root.iterdir())
+        and not (root / LEDGER).is_file()
+        and not (config.execution.fresh and _was_a_build(root))
+    ):
         raise RunError(
             "holds files, but no planarena run", where=str(root), fix="give an empty or new folder as --out"
         )
@@ -66,6 +73,15 @@ def open_folder(config: BuildConfig) -> Path:
     except OSError as error:
         raise storage_error(error, root) from error
     return root
+
+
+def _was_a_build(root: Path) -> bool:
+    """Whether a folder without a ledger holds what a build wrote, so that it may be thrown away."""
+    try:
+        info = msgspec.json.decode((root / "run.json").read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return isinstance(info, dict) and info.get("kind") == "build" and (root / "tables").is_dir()
 
 
 @contextmanager

@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from planarena.config import BuildConfig
-from planarena.environments.sources import close_descriptions, keep_conversions, take_paid_calls
+from planarena.environments.sources import close_descriptions, keep_conversions, take_paid_calls, use_probes
 from planarena.errors import UserError
 from planarena.pipeline.execute.chunk import execute_chunk
 from planarena.pipeline.finish.keys import chunk_keys
 from planarena.pipeline.finish.proposals import with_models
 from planarena.pipeline.finish.rows import rows_of_chunk
+from planarena.pipeline.language.chosen import contrast_all, contrast_chosen
 from planarena.pipeline.language.describe import describe_chunk
 from planarena.pipeline.phases import allow_for, source_digest
 from planarena.pipeline.products import (
@@ -34,6 +35,7 @@ from planarena.pipeline.run.memory import trim_memory
 from planarena.pipeline.run.shared_storage import SharedStorage, storage_of
 from planarena.pipeline.uncollected import uncollected
 from planarena.quality import ItemKeys
+from planarena.quality.choice import KEEP
 from planarena.records.run import Run
 from planarena.records.shards import ShardInfo, write_shard
 from planarena.report.embedding import prepare_fragment
@@ -179,6 +181,7 @@ class Worker:
 
     def _do_uncollected(self, job: Job) -> ProduceReply | FinishReply | EmbedReply:
         allow_for(self._config)
+        use_probes(self._root / "work" / "probes.json")
         keep_conversions(self._root / "work" / f"descriptions-{source_digest('tools')[:12]}")
         if job.kind == "produce":
             return self._produce(job)
@@ -215,7 +218,12 @@ class Worker:
             if models is None:
                 gone = f"what models gave for chunk {job.chunk} is gone"
                 raise FileNotFoundError(errno.ENOENT, gone, str(self._root))
-            language = with_models(self._config, executed, language, models)
+            # Models judged the choices of all tasks before one was chosen.
+            whole = contrast_all(self._config, executed, language)
+            language = with_models(self._config, executed, whole, models)
+        else:
+            kept = {place for place, decision in enumerate(job.decisions) if decision == KEEP}
+            language = contrast_chosen(self._config, executed, language, kept)
         rows, counts = rows_of_chunk(self._config, executed, language, job.decisions, job.new_tools)
         shards = tuple(
             write_shard(self._root, table, f"{job.chunk:05d}", found) for table, found in rows.items()
@@ -238,7 +246,7 @@ class Worker:
             store.save("execute", chunk, executed)
             executed_now, language = len(executed.scenarios) + len(executed.quarantine), None
         if language is None:
-            language = describe_chunk(self._config, executed)
+            language = describe_chunk(self._config, executed, contrast=False)
             store.save("language", chunk, language)
         while len(self._last) >= 2:
             self._last.pop(next(iter(self._last)))

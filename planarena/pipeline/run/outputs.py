@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from planarena.config import BuildConfig
+from planarena.environments.catalog import verdicts_of
+from planarena.environments.sources import open_source, split_source
 from planarena.errors import PlanArenaError
 from planarena.export.card import render_card
 from planarena.pipeline.execute.decontamination import guard_of
@@ -20,7 +22,10 @@ from planarena.records.tables import FORMAT_VERSION
 from planarena.report.build_report import write_report
 from planarena.version import __version__
 
-__all__ = ["check_failures", "write_outputs"]
+__all__ = ["check_failures", "grouped_counts", "write_if_new", "write_outputs"]
+
+# Of what the server of one model called itself.
+_MOST_NAMES = 20
 
 
 def write_outputs(
@@ -45,6 +50,7 @@ def write_outputs(
     micro_usd, unpriced = counts.pop("llm_micro_usd", 0), counts.pop("llm_unpriced", 0)
     calls, tokens = counts.pop("llm_answers", 0), counts.pop("llm_tokens", 0)
     usd = None if unpriced else micro_usd / 1e6
+    served = _served(counts)
     info = {
         "format_version": FORMAT_VERSION,
         "kind": "build",
@@ -56,18 +62,72 @@ def write_outputs(
         "config": config.stated(),
         "seed": config.seed,
         **({"contamination": _findings(config, counts)} if config.contamination else {}),
+        **({"probe": found} if (found := _probed(config)) else {}),
         "stop_reason": stop_reason,
-        "counts": _grouped(counts) | {"distinct_masked_shapes": shapes},
+        "counts": grouped_counts(counts) | {"distinct_masked_shapes": shapes},
         "scorecard": measure_run(Run(root)),
+        **({"descriptions": described} if (described := _descriptions(config)) else {}),
         "quarantined": [{"scenario": scenario, "error": error} for scenario, error in quarantined],
         # Of the answers used, whenever they were paid for; what this run paid is in the ledger.
-        "cost": {"usd": usd, "llm_calls": calls, "tokens": tokens},
+        "cost": {
+            "usd": usd,
+            "llm_calls": calls,
+            "tokens": tokens,
+            **({"served_by": served} if served else {}),
+        },
     }
     text = msgspec.json.format(msgspec.json.encode(info, order="deterministic"), indent=2) + b"\n"
-    _write_if_new(root / "run.json", text)
+    write_if_new(root / "run.json", text)
     run = Run(root)
-    _write_if_new(root / "README.md", render_card(run).encode())
+    write_if_new(root / "README.md", render_card(run).encode())
     write_report(run, root / "report.html", prepared=prepared)
+
+
+def _served(counts: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Take out of the counts what the servers of each model called themselves, the most frequent names."""
+    found: dict[str, dict[str, int]] = {}
+    for key in sorted(key for key in counts if key.startswith("llm_served:")):
+        model, _, name = key.removeprefix("llm_served:").partition("\t")
+        found.setdefault(model, {})[name] = counts.pop(key)
+    return {
+        model: dict(sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_NAMES])
+        for model, names in found.items()
+    }
+
+
+def _descriptions(config: BuildConfig) -> dict[str, Any]:
+    """Return by source of API descriptions how many operations people ask for, and why the others are left out.
+
+    A draw by quotas opens thousands of descriptions one after the other: there the table `tools` says what was on offer.
+    """
+    if config.quotas.enabled:
+        return {}
+    found = {}
+    for source in config.sources:
+        if split_source(source)[0] == "openapi":
+            # Imported here: most builds read no descriptions.
+            from planarena.environments.sources.openapi.source import Family, usage_of
+
+            units = [unit for unit in open_source(source).units if isinstance(unit, Family)]
+            found[source] = usage_of(units)
+    return found
+
+
+def _probed(config: BuildConfig) -> dict[str, Any]:
+    """Return for each source of the user's own which tools were used, and why the others were not."""
+    if config.quotas.enabled:
+        return {}
+    found: dict[str, Any] = {}
+    for source in config.sources:
+        if split_source(source)[0] in {"python", "mcp", "http"}:
+            verdicts = verdicts_of(source)
+            found[source] = {
+                "used": [one.tool for one in verdicts if one.used],
+                "not_used": {
+                    one.tool: {"why": one.why, "write": one.write} for one in verdicts if not one.used
+                },
+            }
+    return found
 
 
 def check_failures(root: Path, counts: Mapping[str, int], quarantined: int, most: float) -> None:
@@ -98,7 +158,7 @@ def check_failures(root: Path, counts: Mapping[str, int], quarantined: int, most
         )
 
 
-def _grouped(counts: dict[str, Any]) -> dict[str, Any]:
+def grouped_counts(counts: dict[str, Any]) -> dict[str, Any]:
     """Turn `{"gold_length:3": 5}` into `{"gold_length": {"3": 5}}`."""
     grouped: dict[str, Any] = {}
     for key, value in counts.items():
@@ -132,6 +192,7 @@ def _findings(config: BuildConfig, counts: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _write_if_new(path: Path, data: bytes) -> None:
+def write_if_new(path: Path, data: bytes) -> None:
+    """Write a file durably, unless it holds the same."""
     if not path.is_file() or path.read_bytes() != data:
         write_durably(path, data)

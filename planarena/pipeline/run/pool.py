@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -95,11 +96,22 @@ class Pool:
         # A module of its own, not multiprocessing's spawn: that would run the caller's main module again,
         # which breaks scripts without a guard and notebooks.
         ours, theirs = Pipe()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "planarena.pipeline.run.worker", str(theirs.fileno()), str(os.getpid())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-        )
+        # Ctrl-C reaches a worker that is still importing, too: it starts with the signal blocked.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "planarena.pipeline.run.worker",
+                    str(theirs.fileno()),
+                    str(os.getpid()),
+                ],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         ours.send(self._arguments)
         self._processes[ours] = process

@@ -21,6 +21,7 @@ def main() -> None:
     die_with(parent)
     # Ctrl-C reaches the whole process group: stopping is the parent's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     connection = Connection(descriptor)
     # A job makes millions of objects and hardly a cycle: most are gone again when one in so many is looked at.
     gc.freeze()

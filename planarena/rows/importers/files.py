@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from planarena.errors import UserError
-from planarena.records.foreign import ForeignError, decode_json
+from planarena.records.foreign import ForeignError, Marks, decode_json, parquet_batches
 
 __all__ = ["ENDINGS", "Record", "data_files", "read_records"]
 
 ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet")
 _BATCH = 256
+_DENSE = "more values than a file of its size may hold"
 # What exports of planarena and data folders of LLaMA-Factory hold beside the data.
 _BESIDE = ("export.json", "dataset_info.json", "dataset_dict.json", "state.json")
 
@@ -81,10 +82,14 @@ def read_records(path: Path) -> Iterator[Record]:
 
 
 def _lines(path: Path) -> Iterator[Record]:
+    budget = Marks(path.stat().st_size)
     with path.open("rb") as handle:
         for number, line in enumerate(handle, 1):
+            budget.line(str(path))
             if not line.strip():
                 continue
+            if not budget.take(line):
+                raise _damaged(path, f"line {number}", ForeignError(_DENSE))
             try:
                 value = decode_json(line, strict=True)
             except ForeignError as error:
@@ -96,6 +101,8 @@ def _json(path: Path) -> Iterator[Record]:
     data = path.read_bytes()
     if not data.strip():
         return
+    if not Marks(len(data)).take(data):
+        raise _damaged(path, "the file", ForeignError(_DENSE))
     try:
         value = decode_json(data, strict=True)
     except ForeignError as error:
@@ -118,16 +125,14 @@ def _json(path: Path) -> Iterator[Record]:
 
 def _parquet(path: Path) -> Iterator[Record]:
     import pyarrow
-    import pyarrow.parquet
 
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            number = 0
-            for batch in file.iter_batches(batch_size=_BATCH):
-                for value in batch.to_pylist():
-                    number += 1
-                    yield Record(path, number, value)
-    except pyarrow.ArrowException as error:
+        number = 0
+        for batch in parquet_batches(path, _BATCH):
+            for value in batch:
+                number += 1
+                yield Record(path, number, value)
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         raise UserError(
             f"is no readable Parquet: {str(error).splitlines()[0]}",
             where=str(path),

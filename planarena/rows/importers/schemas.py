@@ -45,7 +45,7 @@ def normalise(parameters: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     properties = schema.setdefault("properties", {})
     required = schema.get("required")
     if required is not None:
-        known = [name for name in required if name in properties]
+        known = [name for name in required if isinstance(name, str) and name in properties]
         if known != required:
             repairs.append("required: names without a property, dropped")
         schema["required"] = known

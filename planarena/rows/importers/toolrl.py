@@ -56,7 +56,9 @@ def _fields(record: dict[str, Any]) -> tuple[str, str, str]:
         if not isinstance(prompt, list) or not isinstance(model, dict):
             raise TraceError("neither instruction and output nor prompt and reward_model")
         texts = {
-            message.get("role"): message.get("content") for message in prompt if isinstance(message, dict)
+            str(message.get("role")): message.get("content")
+            for message in prompt
+            if isinstance(message, dict)
         }
         fields = texts.get("system"), texts.get("user"), model.get("ground_truth")
     if not fields[2]:

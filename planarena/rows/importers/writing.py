@@ -101,6 +101,10 @@ def import_traces(
                 writer.add(dialogue, trace.ours)
             except TraceError as error:
                 writer.refuse(record, number, error)
+            except _NOT_OF_THE_FORMAT as error:
+                # A value of another type than the format has at that place: it costs its own record.
+                fault = TraceError("not of the format", f"{type(error).__name__}: {error}"[:300])
+                writer.refuse(record, number, fault)
     if not writer.counts["gold"]:
         reason, times = writer.refused.most_common(1)[0]
         raise UserError(
@@ -118,6 +122,9 @@ def _choose(original: int, options: ImportOptions) -> frozenset[int] | None:
     if not options.sample or options.sample >= original:
         return None
     return frozenset(random.Random(f"import/{options.seed}").sample(range(original), options.sample))
+
+
+_NOT_OF_THE_FORMAT = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError)
 
 
 class _Writer:

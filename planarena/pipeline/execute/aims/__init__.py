@@ -1,0 +1,8 @@
+"""Tasks that somebody would have as an aim: drawn from `goals.yaml`, carried out in the scenario's world, and proven."""
+
+from __future__ import annotations
+
+from planarena.pipeline.execute.aims.drawing import AimDraw, Misfit
+from planarena.pipeline.execute.aims.scenario_aims import calls_of, draw_aims, draw_every, tools_for_aims
+
+__all__ = ["AimDraw", "Misfit", "calls_of", "draw_aims", "draw_every", "tools_for_aims"]

@@ -1,0 +1,157 @@
+"""Which aims a scenario draws, and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from planarena.environments.catalog import ACROSS, goals_of, seeds_of
+from planarena.environments.goals import Aim
+from planarena.pipeline.execute.aims.drawing import AimDraw, Misfit
+from planarena.pipeline.execute.aims.proving import prove_aims
+from planarena.pipeline.execute.aims.twins import draw_twin
+from planarena.pipeline.execute.conversations.drafting import Settled, owned
+from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.products import Discard, Executed
+from planarena.records.canonical import canonical_json
+
+__all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "tools_for_aims"]
+
+# Draws of one aim in one scenario, and how often it may be drawn there.
+_TRIES, _MOST_OF_ONE = 3, 2
+# Shares of the conversations in which another aim follows, and of those in which a third does; how many are tried [ours].
+_SEVERAL, _THIRD, _MOST_OTHERS = 0.4, 0.3, 4
+
+
+def aims_for(domains: Sequence[str], tools: Sequence[str]) -> list[tuple[str, str, Aim]]:
+    """Return the aims that domains have and tools can fulfil, as (domain, name, aim)."""
+    offered = set(tools)
+    return [
+        (domain, name, aim)
+        for domain in (*domains, *([ACROSS] if len(domains) > 1 else []))
+        for name, aim in goals_of(domain).items()
+        if aim.tools <= offered and set(aim.domains) <= set(domains)
+    ]
+
+
+def tools_for_aims(domains: Sequence[str], available: Sequence[str], most: int, rng: Random) -> list[str]:
+    """Draw aims as long as their tools are no more than `most`, and return those tools."""
+    aims = aims_for(domains, available)
+    rng.shuffle(aims)
+    aims.sort(key=lambda one: one[0] != ACROSS)  # they need the most tools, and suit few scenarios
+    found: dict[str, None] = {}
+    for _, _, aim in aims:
+        more = dict.fromkeys([*found, *sorted(aim.tools)])
+        if len(more) <= most:
+            found = more
+    return list(found)
+
+
+def calls_of(task: Executed | Discard) -> tuple[tuple[str, str], ...] | None:
+    """Return what a task's calls are, in no order; None of what was discarded."""
+    if isinstance(task, Discard):
+        return None
+    return tuple(sorted((step.tool, canonical_json(step.arguments)) for step in task.steps))
+
+
+def draw_aims(
+    shop: Workshop, wanted: int, rng: Random, most: int
+) -> tuple[list[Executed | Discard], list[Made]]:
+    """Draw aims in a scenario.
+
+    Args:
+        shop: The scenario.
+        wanted: How many tasks are to come of them.
+        rng: Draws.
+        most: Most calls of a task.
+
+    Returns:
+        The tasks, and why draws were discarded; and the twins of tasks, which have a scenario of their own.
+    """
+    items: list[Executed | Discard] = []
+    twins: list[Made] = []
+    met: set[Any] = set()
+    made = 0
+    for domain, name, aim in _turns(aims_for(shop.domains, shop.tools), rng):
+        if made + len(twins) >= wanted:
+            break
+        way = rng.randrange(len(aim.ways)) if aim.twin else -1
+        for _ in range(_TRIES):
+            draw = AimDraw(shop, domain, name, aim, seeds_of(domain), rng, way=way)
+            try:
+                settled = prove_aims([draw.carry_out()])
+            except Misfit as misfit:
+                items.append(_discard(name, aim, misfit))
+                continue
+            calls = calls_of(settled.task)
+            if calls in met or len(settled.task.steps) > most:
+                continue
+            own = draw_twin(shop, draw)
+            chosen = settled if own else _followed(shop, draw, settled, rng, most)
+            # Two aims may come to the same calls, alone or with another behind them.
+            if (whole := calls_of(chosen.task)) in met:
+                continue
+            met |= {calls, whole}
+            made += 1
+            twins += own
+            items.append(owned(shop, chosen))
+            break
+    return items, twins
+
+
+def _followed(shop: Workshop, draw: AimDraw, settled: Settled, rng: Random, most: int) -> Settled:
+    """Return an aim, or a conversation in which one or two others follow it."""
+    wanted = 1 + (rng.random() < _SEVERAL) * (1 + (rng.random() < _THIRD))
+    draws = [draw]
+    others = [one for one in aims_for(shop.domains, shop.tools) if one[1] != draw.name]
+    rng.shuffle(others)
+    for domain, name, aim in others[:_MOST_OTHERS]:
+        if len(draws) >= wanted:
+            break
+        try:
+            other = AimDraw(shop, domain, name, aim, seeds_of(domain), rng).carry_out(draws)
+            longer = prove_aims([*draws, other])
+        except Misfit:
+            continue
+        if len(longer.task.steps) > most:
+            continue
+        settled = longer
+        draws.append(other)
+    return settled
+
+
+def draw_every(shop: Workshop, names: Sequence[str], rng: Random) -> list[tuple[str, Executed | Discard]]:
+    """Draw each of a scenario's aims once, by name."""
+    found: list[tuple[str, Executed | Discard]] = []
+    for domain, name, aim in aims_for(shop.domains, shop.tools):
+        if name in names:
+            item = _drawn(shop, domain, name, aim, seeds_of(domain), rng)
+            for _ in range(_TRIES - 1):
+                item = (
+                    _drawn(shop, domain, name, aim, seeds_of(domain), rng)
+                    if isinstance(item, Discard)
+                    else item
+                )
+            found.append((name, item))
+    return found
+
+
+def _turns(aims: list[tuple[str, str, Aim]], rng: Random) -> Iterator[tuple[str, str, Aim]]:
+    """Yield the aims of a scenario in drawn orders: all of them before any of them again."""
+    for _ in range(_MOST_OF_ONE):
+        rng.shuffle(aims)
+        yield from sorted(aims, key=lambda one: one[0] != ACROSS)
+
+
+def _drawn(
+    shop: Workshop, domain: str, name: str, aim: Aim, seeds: Mapping[str, Any], rng: Random
+) -> Executed | Discard:
+    try:
+        return owned(shop, prove_aims([AimDraw(shop, domain, name, aim, seeds, rng).carry_out()]))
+    except Misfit as misfit:
+        return _discard(name, aim, misfit)
+
+
+def _discard(name: str, aim: Aim, misfit: Misfit) -> Discard:
+    return Discard(", ".join(call.tool for call in aim.calls.values()), "aim", name, str(misfit))

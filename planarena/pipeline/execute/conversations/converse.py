@@ -1,0 +1,131 @@
+"""Which of a scenario's tasks become conversations of which kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from planarena.pipeline.execute.conversations.change_of_mind import change_the_mind
+from planarena.pipeline.execute.conversations.failed_call import let_a_call_fail
+from planarena.pipeline.execute.conversations.long import go_on_for_long
+from planarena.pipeline.execute.conversations.missing_value import leave_out_a_value
+from planarena.pipeline.execute.conversations.noise import add_noise
+from planarena.pipeline.execute.conversations.rule import bring_in_a_rule
+from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.products import Discard, Executed, ExecutedScenario
+from planarena.records.canonical import canonical_json, content_id
+from planarena.tasks.atoms import Atom
+
+__all__ = ["AS_SAID", "KINDS", "converse", "variant_of"]
+
+KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
+    "rule": bring_in_a_rule,
+    "noise": add_noise,
+    "long": go_on_for_long,
+    "change_of_mind": change_the_mind,
+    "failed_call": let_a_call_fail,
+    "missing_value": leave_out_a_value,
+}
+# Kinds in which what an aim says stays as it is.
+AS_SAID = frozenset({"noise", "long"})
+# Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
+_MORE = 1.35
+# Tasks that are tried for each conversation that is wanted.
+_TRIES = 4
+
+
+def converse(
+    shop: Workshop, items: list[Executed | Discard], shares: Mapping[str, float], most: int = 0
+) -> tuple[list[Executed | Discard], list[Made]]:
+    """Turn some of a scenario's tasks into conversations.
+
+    Args:
+        shop: The scenario.
+        items: Its proven tasks and what was discarded.
+        shares: Wanted share by kind.
+        most: Of so many tasks at most; 0 for all that there are.
+
+    Returns:
+        The items with the conversations that happen in the scenario as it is, and those that need one of their own.
+    """
+    kept: list[Executed | Discard | None] = list(items)
+    free = [place for place, item in enumerate(items) if isinstance(item, Executed) and not item.unproven]
+    whole = min(len(free), most) if most else len(free)
+    shop.rng.shuffle(free)
+    elsewhere: list[Made] = []
+    # What few tasks allow chooses first.
+    for kind, make in KINDS.items():
+        wanted = shares.get(kind, 0.0) * whole * _MORE
+        count = int(wanted) + (shop.rng.random() < wanted % 1)
+        tries = _TRIES * count
+        # Where an aim can be, it is: what people want makes better conversations than what can be executed.
+        for place in sorted(free, key=lambda at: not _aims_of(items[at])) if kind in AS_SAID else list(free):
+            if not count or not tries:
+                break
+            item = items[place]
+            assert isinstance(item, Executed)
+            if _aims_of(item) and kind not in AS_SAID:
+                continue
+            tries -= 1
+            if kept[place] is None:
+                continue
+            shop.spare = [one for at in free if isinstance(one := kept[at], Executed)]
+            made = make(shop, item)
+            if made is None:
+                continue
+            gone = {place, *(at for at in free if any(items[at] is part for part in made.parts))}
+            free = [at for at in free if at not in gone]
+            for at in gone:
+                kept[at] = None
+            count -= 1
+            if made.is_elsewhere:
+                elsewhere.append(made)
+            else:
+                kept[place] = made.task
+    return [item for item in kept if item is not None], elsewhere
+
+
+def _aims_of(item: Executed | Discard) -> bool:
+    return isinstance(item, Executed) and bool(item.aims)
+
+
+def variant_of(scenario: ExecutedScenario, made: Made) -> ExecutedScenario:
+    """Return the scenario of one conversation: the one that it was drawn from, with what is different in it."""
+    facts = scenario.facts if made.facts is None else made.facts
+    tools = made.tools or scenario.tools
+    digest = made.digest or scenario.seed_state_hash
+    words = scenario.title, scenario.description
+    # Two conversations of one scenario may differ in nothing but what is asked.
+    asked = made.task.expression, [atom.atom_id for atom in made.atoms]
+    scenario_id = content_id("scenario", scenario.domains, tools, digest, *words, facts, *asked)
+    used = {(atom.tool, canonical_json(atom.arguments), atom.needs) for atom in made.atoms}
+    # The others are what wrong choices are made of.
+    atoms = [
+        *made.atoms,
+        *(one for one in scenario.atoms if (one.tool, canonical_json(one.arguments), one.needs) not in used),
+    ]
+    return replace(
+        scenario,
+        scenario_id=scenario_id,
+        tools=tools,
+        facts=facts,
+        seed_state=made.seed_state or scenario.seed_state,
+        seed_state_hash=digest,
+        atoms=tuple(_renamed(atoms, scenario_id)),
+        atom_results=("",) * len(atoms),
+        edges=(),
+        tried=0,
+        items=(made.task,),
+        origin=scenario.scenario_id,
+    )
+
+
+def _renamed(atoms: Sequence[Atom], scenario_id: str) -> Iterator[Atom]:
+    """Yield atoms with ids of their own in a scenario, those too that one conversation uses twice."""
+    met: Counter[str] = Counter()
+    for atom in atoms:
+        again = (met[atom.atom_id],) if met[atom.atom_id] else ()
+        met[atom.atom_id] += 1
+        yield replace(atom, atom_id=content_id("atom", scenario_id, atom.atom_id, *again))

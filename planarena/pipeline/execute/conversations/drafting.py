@@ -1,0 +1,411 @@
+"""A conversation whose calls are not those of the task that it is made from: put together, executed and proven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from planarena.environments.wording import parse_pointer
+from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput, reached
+from planarena.pipeline.execute.carried import carried, outputs_by_step
+from planarena.pipeline.execute.conversations.workshop import Workshop
+from planarena.pipeline.execute.proving import Path, told_values
+from planarena.pipeline.execute.staleness import stale_answer
+from planarena.pipeline.products import Act, Executed, Step, Talk
+from planarena.proofs import Done, find_reference_fault, find_superfluous, known_values, prove_orders
+from planarena.records.canonical import canonical_json, content_id
+from planarena.tasks.algebra import (
+    canonical,
+    from_order,
+    generations,
+    parse,
+    predecessors,
+    relabel,
+    render,
+)
+from planarena.tasks.atoms import Atom, Binding, Call
+
+__all__ = [
+    "Line",
+    "Settled",
+    "lines_of",
+    "moved",
+    "owned",
+    "placed",
+    "serves_its_message",
+    "settle",
+    "settled_again",
+    "twin",
+]
+
+_MOST_STEPS = 24
+
+
+class Line(NamedTuple):
+    """A call of a conversation.
+
+    Attributes:
+        atom: Its tool and literals.
+        bound: (argument, line, pointer) of what it takes from earlier lines.
+        turn: The message that it is made for.
+        told: Whether the answer to that message tells what it gave, or that it failed.
+        after: The lines that it must come after, beside those that it takes from.
+        fails: Whether it fails.
+    """
+
+    atom: Atom
+    bound: tuple[tuple[str, int, str], ...]
+    turn: int
+    told: bool
+    after: frozenset[int] = frozenset()
+    fails: bool = False
+
+
+class Settled(NamedTuple):
+    """A conversation that passed its proofs.
+
+    Attributes:
+        task: The task; its atoms are numbered by step.
+        atoms: Them.
+        place: By line its step.
+    """
+
+    task: Executed
+    atoms: tuple[Atom, ...]
+    place: dict[int, int]
+
+
+def lines_of(shop: Workshop, task: Executed) -> list[Line]:
+    """Return a task's steps as lines, each after what the task's order has before it."""
+    before = task.before
+    return [
+        Line(
+            shop.atoms[step.atom],
+            step.bound,
+            task.turn_of[number],
+            number in task.reported,
+            frozenset(other for other in range(len(task.steps)) if before[number] >> other & 1),
+        )
+        for number, step in enumerate(task.steps)
+    ]
+
+
+def settled_again(shop: Workshop, task: Executed) -> Settled | None:
+    """Settle a task as it is, in another state or beside other tools; its aims go with it."""
+    return settled_with(shop, task, lines_of(shop, task), task.turns, aimed=bool(task.aims))
+
+
+def settled_with(
+    shop: Workshop, task: Executed, lines: Sequence[Line], turns: int, *, aimed: bool = False
+) -> Settled | None:
+    """Settle a task's lines after a change that keeps their places; its aims go with it."""
+    settled = settle(
+        shop,
+        lines,
+        turns,
+        aimed=aimed,
+        designed=len(task.aims) == 1,
+        outputs=outputs_by_step(task.aims),
+    )
+    if settled is None:
+        return None
+    return settled._replace(task=replace(settled.task, aims=carried(task.aims, settled.place)))
+
+
+def placed(act: Act, settled: Settled) -> Act:
+    """Return what a message does about a line as what it does about that line's step."""
+    value = settled.place[act.value] if act.what in _OF_TWO else act.value
+    return replace(act, step=settled.place[act.step], value=value)
+
+
+# What is done about two steps: the value is the other one.
+_OF_TWO = ("again", "instead", "takes_back")
+
+
+def twin(atom: Atom, number: int = 0, **changed: Any) -> Atom:
+    """Return an atom once more, as the one of another call, with some of its literals changed."""
+    arguments = {**atom.arguments, **changed}
+    return Atom(content_id("atom", atom.atom_id, "twin", number, changed), atom.tool, arguments, atom.needs)
+
+
+def moved(lines: list[Line], source: int, to: int) -> list[Line]:
+    """Have what took from a line take from another one, and what came after it come after that one too."""
+    return [
+        line._replace(
+            bound=tuple((name, to if one == source else one, pointer) for name, one, pointer in line.bound),
+            after=line.after | {to} if source in line.after else line.after,
+        )
+        for line in lines
+    ]
+
+
+def serves_its_message(lines: list[Line], gone: int) -> bool:
+    """Say whether something of the same message takes from a line: then one cannot say what the message still wants."""
+    return any(
+        line.turn == lines[gone].turn and any(source == gone for _, source, _ in line.bound) for line in lines
+    )
+
+
+def owned(shop: Workshop, settled: Settled) -> Executed:
+    """Return a conversation that happens in the scenario as it is: its atoms become atoms of that."""
+    known = {atom.atom_id: number for number, atom in enumerate(shop.atoms)}
+    numbers: list[int] = []
+    for step, atom in enumerate(settled.atoms):
+        # An atom that a conversation brought in has an id of its own in every scenario.
+        key = atom.atom_id if atom.atom_id in known else shop.own_id(atom)
+        if known.get(key) in numbers:
+            # With other bindings it is another call, and expressions name each call once.
+            key = shop.own_id(twin(atom, step))
+        if key not in known:
+            known[key] = shop.add(replace(atom, atom_id=key))
+        numbers.append(known[key])
+    task = settled.task
+    names = {str(step): str(number) for step, number in enumerate(numbers)}
+    return replace(
+        task,
+        steps=tuple(replace(step, atom=numbers[step.atom]) for step in task.steps),
+        expression=render(relabel(parse(task.expression), names)),
+    )
+
+
+def settle(
+    shop: Workshop,
+    lines: Sequence[Line],
+    turns: int,
+    *,
+    undone: bool = False,
+    aimed: bool = False,
+    designed: bool = False,
+    outputs: Mapping[int, Sequence[str]] = {},
+    faults: list[str] | None = None,
+) -> Settled | None:
+    """Order, execute and prove a conversation; None where a proof fails.
+
+    Proven: every reference means one thing, by name or by place; it runs as it says, twice and in every order that its
+    expression allows; no call is superfluous, a failed one included: what it shows is needed, be it told or what the next
+    call depends on.
+
+    Args:
+        shop: The scenario, staged as the conversation needs it.
+        lines: The calls.
+        turns: The number of messages.
+        undone: A later message takes back what an earlier one asked for: then each call is needed for its own message.
+        aimed: What is asked for is known: nothing else may have to be told.
+        designed: Somebody has thought of the whole; what only calls that chance brings together would mean is allowed.
+        outputs: By line, the pointers of what its answer tells, where that is not what the words of its tool say.
+        faults: Where the proof that fails is noted.
+    """
+    faults = [] if faults is None else faults
+    if not 0 < len(lines) <= _MOST_STEPS:
+        faults.append("there are too many calls")
+        return None
+    before = _closed(lines)
+    expression, over_serialised = from_order(before)
+    expression = canonical(expression, lambda line: f"{lines[line].atom.tool}:{lines[line].atom.atom_id}")
+    rows = generations(expression)
+    order = [line for row in rows for line in row]
+    place = {line: step for step, line in enumerate(order)}
+    if any(lines[a].turn > lines[b].turn for a, b in pairwise(order)):
+        faults.append("the order of the messages cannot be kept")
+        return None
+    program = [
+        Call(
+            lines[line].atom.tool,
+            lines[line].atom.arguments,
+            tuple(
+                Binding(name, place[source], parse_pointer(pointer))
+                for name, source, pointer in lines[line].bound
+            ),
+        )
+        for line in order
+    ]
+    made, _ = shop.run(program, fresh=True)
+    calls = [(one.tool, canonical_json(one.arguments)) for one in made]
+    failing = any(line.fails for line in lines)
+    if not failing and len(set(calls)) < len(calls):
+        faults.append("one call is made twice")
+        return None
+    if any((one.status != "ok") != lines[line].fails for one, line in zip(made, order, strict=True)):
+        faults.append("a call fails, or does not fail, where it should")
+        return None
+    if not undone and not failing and (senseless := _senseless(shop, program, made, designed)):
+        faults.append(senseless)
+        return None
+    if find_reference_fault(shop.world, program, made, shop.reads, shop.orders) is not None:
+        faults.append("a reference means two things")
+        return None
+    numbered = relabel(expression, place)
+    masks = predecessors(numbered, {step: step for step in range(len(order))})
+    told = [step for step, line in enumerate(order) if lines[line].told]
+    turn_of = tuple(lines[line].turn for line in order)
+    shown = [
+        [parse_pointer(pointer) for pointer in outputs[line]]
+        if line in outputs
+        else shop.outputs[lines[line].atom.tool]
+        for line in order
+    ]
+    asked = list(told)
+    goals = _proven(shop, program, made, masks, told, turn_of, shown, faults)
+    if goals is None:
+        return None
+    # Where nothing is taken back, the whole needs every call, not only the message that asked for it.
+    goal: Goal | None = goals[-1] if undone else _needed(shop, program, made, told, 0, shown, faults)
+    if goal is None:
+        return None
+    if not undone and not failing and not designed and _is_stale(shop, made, told, turn_of, shown):
+        faults.append("an answer is out of date when it is given")
+        return None
+    if aimed and told != asked:
+        tools = ", ".join(sorted(made[step].tool for step in set(told) - set(asked)))
+        faults.append(f"nothing needs {tools}, and it is not told")
+        return None
+    groups = {line: number for number, row in enumerate(rows) for line in row}
+    steps = tuple(
+        Step.at(
+            one,
+            step,
+            groups[line],
+            tuple((name, place[source], pointer) for name, source, pointer in lines[line].bound),
+        )
+        for step, (one, line) in enumerate(zip(made, order, strict=True))
+    )
+    task = Executed(
+        render(numbered, str),
+        1 + max(groups.values()),
+        steps,
+        (),
+        over_serialised,
+        goal,
+        tuple(step for step in told if made[step].status == "ok"),
+        turn_of=turn_of,
+        talk=Talk(turns=turns, goals=goals if undone else ()),
+    )
+    return Settled(task, tuple(lines[line].atom for line in order), place)
+
+
+# Faults of calls that chance brings together: who designs a task may mean them.
+_BY_CHANCE = frozenset({"used_after_end", "undone_or_repeated", "mixed_records", "half_taken", "apart"})
+
+
+def _senseless(shop: Workshop, program: Sequence[Call], made: Sequence[ExecutedCall], designed: bool) -> str:
+    """Return why nobody would ask for all of it, if that is so: see `planarena.proofs.sense`."""
+    done = []
+    for call, one in zip(program, made, strict=True):
+        shop.world.call(one.tool, one.arguments)
+        done.append(Done(call, one.arguments, one.result, shop.world.footprint()))
+    shop.world.rollback(shop.start)
+    fault = shop.sense.fault(done)
+    if fault is None or (designed and fault.reason in _BY_CHANCE):
+        return ""
+    return f"{fault.reason}: {fault.detail}"
+
+
+def _is_stale(
+    shop: Workshop,
+    made: Sequence[ExecutedCall],
+    told: Sequence[int],
+    turn_of: Sequence[int],
+    shown: Sequence[Sequence[Path]],
+) -> bool:
+    """Say whether an answer would tell what is so no more at the end of its message."""
+    values = {step: told_values(shown[step], made[step].result) for step in told}
+    return stale_answer(shop.world, made, values, told, turn_of, shop.wording) is not None
+
+
+def _closed(lines: Sequence[Line]) -> list[int]:
+    """Return by line what must come before it, as bit masks; what a later message asks for comes after all before."""
+    before = [0] * len(lines)
+    changed = True
+    for number, line in enumerate(lines):
+        for other in (*line.after, *(source for _, source, _ in line.bound)):
+            before[number] |= 1 << other
+        for other, earlier in enumerate(lines):
+            if earlier.turn < line.turn:
+                before[number] |= 1 << other
+    while changed:
+        changed = False
+        for number, mask in enumerate(before):
+            more = mask
+            for other in range(len(lines)):
+                if mask >> other & 1:
+                    more |= before[other]
+            if more != mask:
+                before[number], changed = more, True
+    return before
+
+
+def _proven(
+    shop: Workshop,
+    program: Sequence[Call],
+    made: Sequence[ExecutedCall],
+    masks: Sequence[int],
+    told: list[int],
+    turn_of: Sequence[int],
+    shown: Sequence[Sequence[Path]],
+    faults: list[str],
+) -> tuple[Goal, ...] | None:
+    """Return the goals up to each message of a conversation that passes its proofs; the last one is that of the whole.
+
+    What is told grows by look-ups that are needed for that alone.
+    """
+    episode = Episode(shop.world, program)
+    payloads = [one.outcome.payload for one in made]
+    if prove_orders(episode, masks, payloads, [one.state_after for one in made]) is not None:
+        faults.append("another order gives something else")
+        return None
+    goals = []
+    for turn in sorted(set(turn_of)):
+        until = sum(one <= turn for one in turn_of)
+        goal = _needed(shop, program[:until], made[:until], told, turn_of.index(turn), shown, faults)
+        if goal is None:
+            return None
+        goals.append(goal)
+    return tuple(goals)
+
+
+def _needed(
+    shop: Workshop,
+    program: Sequence[Call],
+    made: Sequence[ExecutedCall],
+    told: list[int],
+    first: int,
+    shown: Sequence[Sequence[Path]],
+    faults: list[str],
+) -> Goal | None:
+    """Return the goal of the calls up to a message if none of those for this message is superfluous."""
+    known, results = known_values(program, shop.facts), [one.result for one in made]
+    episode = Episode(shop.world, program)
+    final = made[-1].state_after
+    while True:
+        required = []
+        for step in told:
+            if step >= len(made):
+                break
+            one = made[step]
+            if one.error is not None:
+                required.append(RequiredOutput(one.tool, (), one.error["code"]))
+                continue
+            values = told_values(shown[step], one.result)
+            if values is None:
+                faults.append(f"{one.tool} lacks a value that its answer tells")
+                return None
+            if shop.reads(one.tool):
+                required.append(RequiredOutput(one.tool, values))
+        goal = Goal(final, tuple(required))
+        assert reached(goal, final, [(one.tool, one.outcome) for one in made])
+        episode.forget()
+        superfluous = find_superfluous(episode, program, goal, known, results, first)
+        if superfluous is None:
+            return goal
+        if (
+            superfluous in told
+            or made[superfluous].status != "ok"
+            or not shop.reads(program[superfluous].tool)
+        ):
+            faults.append(f"the goal is reached without {program[superfluous].tool}")
+            return None
+        told.append(superfluous)
+        told.sort()

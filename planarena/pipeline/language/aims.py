@@ -1,0 +1,247 @@
+"""What is said in a task that follows an aim: one of the aim's ways, and an answer that tells what it asks for.
+
+The rest of the language part sees such a task as any other: what its picks mean stands in the words of its steps, as
+references and as what is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from planarena.environments.catalog import goals_of
+from planarena.environments.goals import Aim, Pick
+from planarena.environments.wording import Reference, parse_pointer, schema_at
+from planarena.generate.checks import QueryFaultError
+from planarena.generate.clauses import Mention, StepContext, Voice
+from planarena.generate.queries import Conversation
+from planarena.generate.sentences import pick as pick_one
+from planarena.generate.spelling import Style, capital, one_stop, with_articles
+from planarena.generate.surfaces import surface
+from planarena.generate.templates import Segment, counted, segments_of
+from planarena.pipeline.aimed import Aimed, Picked, Said
+from planarena.pipeline.execute.carried import outputs_of, pointer_in
+from planarena.pipeline.language.conversations.telling import Told
+from planarena.pipeline.products import Executed
+
+__all__ = ["aim_steps", "aim_teller_of"]
+
+# How a later message may begin, and how often it does [ours].
+_OPENERS = (
+    "Thanks. ", "Great, thanks. ", "Perfect. ", "Good to know. ", "One more thing. ", "And there's this. ", "Lovely, thank you. ",
+    "Right. ", "All right, next. ", "Another thing. ", "Oh, and one more. ", "Fine. ", "Good. Now for something else. ",
+    "Very helpful. ", "That was quick. ",
+)  # fmt: skip
+_OPENED = 0.55
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+def aim_of(aimed: Aimed) -> Aim:
+    """Return the aim that a message follows.
+
+    Raises:
+        LookupError: It is not there any more.
+    """
+    return goals_of(aimed.domain)[aimed.name]
+
+
+def aim_steps(task: Executed, steps: list[StepContext]) -> list[StepContext]:
+    """Return a task's steps with the words that its aims have for them."""
+    found = list(steps)
+    for aimed in task.aims:
+        aim = aim_of(aimed)
+        for step, call, _ in aimed.calls:
+            words = found[step].wording
+            words = replace(words, refer={**words.refer, **_references(task, aimed, aim, found[step])})
+            own = [(one.name, one.index) for one in aimed.picked if one.step == step]
+            told = outputs_of(aim, call, own)
+            if told is not None:
+                telling = aim.telling(call)
+                assert telling is not None
+                ways = (telling.line,) if telling.line else telling.clauses(aimed.branch)
+                words = replace(words, outputs=told, report=_reports(aim, ways, own))
+            found[step] = found[step]._replace(wording=words)
+    return found
+
+
+def _reports(aim: Aim, ways: Sequence[str], own: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+    """Return clauses that tell a call, with the places of the records that are meant."""
+    places = dict(own)
+
+    def pointed(match: re.Match[str]) -> str:
+        name, rest = match.group(1), match.group(2) or ""
+        head = name.split(".", 1)[0]
+        return (
+            f"{{{pointer_in(aim, name, places[head])}{rest}}}"
+            if head in places and "." in name
+            else match.group()
+        )
+
+    return tuple(re.sub(r"\{([^{}|]+)((?:\|[^{}]*)?)\}", pointed, way) for way in ways)
+
+
+def _references(task: Executed, aimed: Aimed, aim: Aim, producer: StepContext) -> dict[str, Reference]:
+    """Return how a plan speaks of what other calls take from a step."""
+    taken = {pointer for step in task.steps for _, source, pointer in step.bound if source == producer.number}
+    found = {}
+    said = tuple(re.sub(r"[\[\]]|\{[^{}]*\}", " ", way) for way in aim.ways)
+    for pointer in sorted(taken):
+        known = producer.wording.refer.get(pointer)
+        text = ""
+        for one in aimed.picked:
+            rows = aim.picks[one.name][1].rows
+            if one.step == producer.number and pointer.startswith(f"{rows}/{one.index}/"):
+                field = pointer[len(f"{rows}/{one.index}/") :]
+                text = _called(one, aim.picks[one.name][1], field, producer)
+        if not text and known is None:
+            text = f"the {_words(pointer)} found there"
+        if not text and known is not None:
+            found[pointer] = replace(known, said=said)
+        elif text:
+            noun, name = (known.noun, known.name) if known is not None else ("", "")
+            found[pointer] = Reference((text,), (text,), noun=noun, name=name, said=said)
+    return found
+
+
+def _called(one: Picked, pick: Pick, field: str, producer: StepContext) -> str:
+    record = producer.wording.records.get(pick.rows)
+    noun = record.noun if record is not None else "entry"
+    row_schema = schema_at(producer.operation.tool.output_schema, (*parse_pointer(pick.rows), 0)) or {}
+    schemas = row_schema.get("properties", {})
+    if pick.all:
+        text = f"the {_ORDINALS[one.number]} of {pick.called or f'the {noun} entries that fit'}"
+    elif pick.called:
+        text = pick.called
+    elif pick.named:
+        name = f"{{{pick.rows}/{one.index}/{pick.named}}}"
+        own = schemas.get(pick.named, {}).get("x-semantic") == "person"
+        text = f"the {noun} of {name}" if own else f'the {noun} "{name}"'
+    elif pick.place:
+        text = f"the {pick.place} {noun}"
+    elif pick.way in {"least", "most"}:
+        timed = schemas.get(pick.least or pick.most, {}).get("x-surface") in {"date", "datetime", "time"}
+        word = ("earliest" if pick.least else "latest") if timed else ("lowest" if pick.least else "highest")
+        text = f"the {noun} with the {word} {_words(pick.least or pick.most)}"
+    else:
+        text = f"the {noun} that fits"
+    return text if schemas.get(field, {}).get("x-hidden") else f"the {_words(field)} of {text}"
+
+
+def _words(pointer: str) -> str:
+    return pointer.rsplit("/", 1)[-1].replace("_", " ")
+
+
+def _shielded(text: str) -> str:
+    """Return a text so that nothing changes its words: no spelling, no template; `_bared` undoes it."""
+    return "".join(chr(_SHIELD + ord(one)) if ord(one) < _SHIELDED else one for one in text)
+
+
+def _bared(text: str) -> str:
+    return "".join(
+        chr(ord(one) - _SHIELD) if _SHIELD <= ord(one) < _SHIELD + _SHIELDED else one for one in text
+    )
+
+
+# Where Unicode keeps room for private use.
+_SHIELD, _SHIELDED = 0xE000, 0x1800
+
+
+class Aimful(Told):
+    """One way of telling a task whose messages follow aims."""
+
+    def __init__(self, task: Executed, *given: object) -> None:
+        super().__init__(task, *given)  # type: ignore[arg-type]
+        self.aims = {one.turn: one for one in task.aims}
+
+    def in_order(self, asked: Sequence[int]) -> list[int]:
+        """Order what a message asks for as the aim has it."""
+        if all(self.telling.turn_of[step] in self.aims for step in asked):
+            names = {
+                step: (list(aim_of(one).calls).index(call), number)
+                for one in self.aims.values()
+                for step, call, number in one.calls
+            }
+            return sorted(asked, key=lambda step: (self.telling.turn_of[step], names[step]))
+        return super().in_order(asked)
+
+    def plain_message(self, asked: Sequence[int], turn: int, templates: object) -> str:
+        """Write a message that says an aim in one of its ways."""
+        if turn not in self.aims:
+            return super().plain_message(asked, turn, templates)  # type: ignore[arg-type]
+        aimed = self.aims[turn]
+        aim = aim_of(aimed)
+        ways = list(aim.ways) if aimed.way < 0 else [aim.ways[aimed.way]]
+        fewest = min(self.used[way] for way in ways)
+        way = pick_one([one for one in ways if self.used[one] == fewest], self.rng)
+        self.used[way] += 1
+        said = {one.name: one for one in aimed.said}
+        text = self._written(segments_of(way, self.style), said, aimed)
+        if turn and self.rng.random() < _OPENED:
+            text = pick_one(_OPENERS, self.rng) + capital(text)
+        return with_articles(one_stop(capital(text)))
+
+    def answer(self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]]) -> str:
+        """Write the answer to a message: what was done for all that fit is told in one sentence."""
+        if turn not in self.aims:
+            return super().answer(turn, asked, needed)
+        aimed, steps, left = self.aims[turn], list(self.steps), list(asked)
+        aim = aim_of(aimed)
+        for call in aim.calls:
+            telling = aim.telling(call)
+            made = [step for step, name, _ in sorted(aimed.calls, key=lambda one: one[2]) if name == call]
+            if telling is None or not telling.line or not set(made) <= set(asked):
+                continue
+            lines = []
+            for step in made:
+                [line] = self.steps[step].wording.report
+                voice = Voice(self.steps, 0, known=True, style=self.style)
+                lines.append(self.steps[step].clause(line, voice).text)
+            mark = "; " if any("," in line for line in lines) else ", "
+            listed = lines[0] if len(lines) == 1 else f"{mark.join(lines[:-1])} and {lines[-1]}"
+            way = pick_one(telling.clauses(aimed.branch), self.rng).replace("{*}", _shielded(listed))
+            first = made[0]
+            steps[first] = steps[first]._replace(wording=replace(steps[first].wording, report=(way,)))
+            left = [step for step in left if step == first or step not in made]
+        own = self.steps
+        self.steps = steps
+        try:
+            return one_stop(_bared(super().answer(turn, left, needed)))
+        finally:
+            self.steps = own
+
+    def _written(self, segments: Sequence[Segment], said: dict[str, Said], aimed: Aimed) -> str:
+        out = ""
+        for kind, text, inner, noun in segments:
+            if kind == "text":
+                out += text
+            elif kind == "optional":
+                if all(one.kind != "argument" or one.text in said for one in inner):
+                    out += self._written(inner, said, aimed)
+            elif text not in said:
+                raise QueryFaultError("unsayable", f"{aimed.name} has nothing called {text}")
+            else:
+                value = self._value(said[text])
+                out += counted(said[text].value, value, noun) if noun and value[:1].isdigit() else value
+        return out
+
+    def _value(self, one: Said) -> str:
+        style: Style = self.style
+        if not one.places:
+            return surface(one.value, {"x-surface": one.surface}, style.manner, None, style.year)
+        text = ""
+        for step, argument in one.places:
+            words = self.steps[step]
+            schema = words.operation.tool.parameters.get(argument, {})
+            text = text or surface(
+                one.value, schema, style.manner, words.wording.values.get(argument), style.year
+            )
+            self.said.append(Mention(step, argument, text))
+        return text
+
+
+def aim_teller_of(task: Executed) -> Callable[..., Conversation] | None:
+    """Return what tells a task that follows aims; None for others."""
+    return partial(Aimful, task) if task.aims else None

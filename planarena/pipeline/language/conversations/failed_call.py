@@ -1,0 +1,148 @@
+"""A call fails: what is asked for all the same, the honest answer, and what the user wants instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from planarena.generate.answers import write_response
+from planarena.generate.clauses import Voice
+from planarena.generate.sentences import capital, pick
+from planarena.generate.spelling import Style
+from planarena.generate.surfaces import surface
+from planarena.pipeline.language.conversations.lines import FOR_GOOD, Lines
+from planarena.pipeline.products import Act, Executed
+
+__all__ = ["again_line", "asked", "deed_of", "failures_of", "instead", "spoken_error", "told"]
+
+
+_SECOND_TRY = (
+    "It took a second try, but it worked. ", "The first attempt failed, the next one went through. ",
+    "After a short hiccup it worked. ", "I had to try again, but now it is done. ",
+)  # fmt: skip
+_MORE_TRIES = (
+    "It took several tries, but it worked. ", "The first attempts failed, the last one went through. ",
+    "I had to try more than once, but now it is done. ",
+)  # fmt: skip
+_READ_AGAIN = (
+    "The record had changed in the meantime, so I read it again first. ",
+    "Somebody had changed the record meanwhile, so I looked it up once more. ",
+)
+_FAILED = (
+    "I'm sorry, I couldn't {0}: {1}", "I could not {0}: {1}", "Unfortunately I wasn't able to {0}: {1}",
+    "One thing did not work: I tried to {0}, but the answer was: {1}", "I tried to {0}, but it did not work: {1}",
+    "I'm afraid I couldn't {0}: {1}",
+)  # fmt: skip
+_FAILED_ALONE = (
+    "I'm sorry, that did not work: {1}", "Unfortunately that is not possible: {1}", "I tried, but it did not work: {1}",
+    "I'm afraid I couldn't {0}: {1}", "I could not {0}: {1}",
+)  # fmt: skip
+_INSTEAD = (
+    "Too bad. Then {0}.", "That's a pity. In that case, please {0}.", "Hm, all right. Then {0} instead.", "Then {0}, please.",
+    "I see. Please {0} instead.", "Never mind. Please {0}.", "What a shame. Could you {0} then?", "OK, plan B: {0}.",
+)  # fmt: skip
+_AGAIN = (
+    "That failed, and the message says that it may pass. I try the same call once more.",
+    "The call did not get through. I repeat it.",
+    "Nothing was done, so I make the call again.",
+    "The error is a passing one: I try again.",
+)
+_READ = (
+    "The record has changed since I read it. I look it up again before I go on.",
+    "My copy is out of date, so I read the record once more.",
+)
+_WRITE = (
+    "Now that I have the newest version, I make the change again.",
+    "With the fresh copy I try the change again.",
+)
+
+
+def spoken_error(message: str, style: Style) -> str:
+    """Write an error's sentence as it stands behind a colon, with its dates as the conversation writes them."""
+    if _COMMON_START.match(message):
+        message = message[:1].lower() + message[1:]
+    return _ISO.sub(
+        lambda found: surface(
+            found.group(),
+            {"x-surface": "datetime" if found.group(1) else "date"},
+            style.manner,
+            None,
+            style.year,
+        ),
+        message,
+    )
+
+
+_COMMON_START = re.compile(
+    r"(?:the|this|that|there|these|your|a|an|no|nobody|nothing|only|it|its|somebody|one|all|on|in|at)\b",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"\b\d{4}-\d\d-\d\d(T\d\d:\d\d)?\b")
+
+
+def failures_of(task: Executed, style: Style) -> dict[int, str]:
+    """Return by step that fails for good the sentence by which its answer tells it."""
+    found = {}
+    for act in task.talk.acts:
+        if act.what == "fails" and act.argument == FOR_GOOD:
+            error = task.steps[act.step].error
+            assert error is not None
+            found[act.step] = spoken_error(error["message"], style)
+    return found
+
+
+def asked(lines: Lines, act: Act, turn: int) -> str:
+    """Write the message that asks for what fails, among other things."""
+    steps = lines.asked_at(turn, act.step) if act.argument == FOR_GOOD else lines.asked_at(turn)
+    return lines.request(steps, turn)
+
+
+def told(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:
+    """Write the answer: that it did not work, and what else is done; or that it worked in the end."""
+    of = lines.of
+    done = lines.asked_at(turn)
+    if act.argument != FOR_GOOD:
+        again = of.rng.random() < 0.45
+        # "There was a hitch at first. Of course." is no beginning.
+        text = write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=not again)
+        if again:
+            tries = sum(one.what == "again" and one.turn == turn for one in of.talk.acts)
+            forms = _SECOND_TRY if tries == 1 else _MORE_TRIES
+            return lines.pick(_READ_AGAIN if act.argument == "stale" else forms) + text
+        return text
+    deed = deed_of(lines, act.step)
+    failure = lines.pick(_FAILED if done else _FAILED_ALONE).format(
+        deed, spoken_error(of.errors[act.step], of.style)
+    )
+    if not done:
+        return failure
+    # "All set." before what did not work is a lie.
+    rest = write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=False)
+    return f"{rest} {failure}" if of.rng.random() < 0.6 else f"{failure} {rest}"
+
+
+def deed_of(lines: Lines, step: int) -> str:
+    """Return what a step does, as "hold the flight for Ana"."""
+    of = lines.of
+    words = of.steps[step]
+    template = pick(words.wording.plan, of.rng)
+    text = words.clause(template, Voice(of.steps, of.rng.randrange(1000), known=True, style=of.style)).text
+    return text[:1].lower() + text[1:]
+
+
+def instead(lines: Lines, act: Act, turn: int) -> str:
+    """Write the message that wants the next best."""
+    of = lines.of
+    words = of.steps[act.step]
+    voice = Voice(of.steps, of.rng.randrange(1000), memory=of.memory, style=of.style)
+    clause = of.clause_of(words, pick(words.wording.ask, of.rng), voice)
+    of.said += clause.said
+    rest = [step for step in lines.asked_at(turn) if step != act.step]
+    text = capital(lines.pick(_INSTEAD).format(clause.text))
+    return f"{text} {lines.request(rest, turn)}" if rest else text
+
+
+def again_line(*, look_up: bool, after_look_up: bool, number: int) -> str:
+    """Return the line of plan of a call that is made again."""
+    found = _READ if look_up else _WRITE if after_look_up else _AGAIN
+    return found[number % len(found)]

@@ -1,0 +1,126 @@
+"""Something is missing: the request without a value, the question for it, and the answer that gives it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from planarena.generate.checks import QueryFaultError
+from planarena.generate.mentions import holds
+from planarena.pipeline.language.conversations.lines import Lines
+from planarena.pipeline.products import Act
+
+__all__ = ["completed", "incomplete", "question", "question_for"]
+
+_WHICH = (
+    "Which {0} should it be?",
+    "I can do that, but I need to know one thing first: which {0} should it be?",
+    "Gladly. Which {0} do you mean?",
+    "One detail is missing: the {0}. Which one should I take?",
+    "Before I start: which {0} is it?",
+    "Sure. Could you tell me the {0} first?",
+    "Which {0} do you have in mind?",
+    "I don't have the {0} yet. Which one is it?",
+    "Just one question before I go ahead: which {0}?",
+    "Could you give me the {0}? Then I can go ahead.",
+)
+# What nobody chooses from a few: numbers and texts.
+_WHAT = (
+    "What should the {0} be?",
+    "I can do that. What should I enter as the {0}?",
+    "One detail is missing: the {0}. What should I take?",
+    "Sure. Could you tell me the {0} first?",
+    "Before I start, what is the {0}?",
+    "What {0} should I take?",
+    "I don't have the {0} yet. What is it?",
+    "Could you give me the {0}? Then I can go ahead.",
+)
+# Whom a request is about is not given or taken as a value is.
+_PEOPLE = (
+    "person", "patient", "customer", "employee", "driver", "colleague", "traveller", "contact", "artist",
+)  # fmt: skip
+_WHO = (
+    "Which {0} should it be?", "Gladly. Which {0} do you mean?", "Before I start: which {0} is it?",
+    "Which {0} do you have in mind?", "Just one question before I go ahead: which {0}?", "Sure. Could you tell me which {0}?",
+    "I can do that, but I need to know one thing first: which {0} do you mean?",
+)  # fmt: skip
+_WHO_FOR = (
+    "Before I {1}: which {0} do you mean?", "I can {1} as soon as I know which {0} you mean. Could you tell me?",
+    "To {1}, I need to know one more thing: which {0} is it?",
+)  # fmt: skip
+# A longer clause is not repeated.
+_LONGEST = 90
+_OPEN = (
+    "quantity", "number of seats", "amount", "reading", "level", "length", "yearly consumption", "text", "title", "name",
+    "account number", "coupon code", "complaint", "word", "address",
+)  # fmt: skip
+# Where a message asks for several things: what the value is for.
+_FOR = (
+    "To {1}, I still need the {0}. Could you tell me?",
+    "Before I {1}: could you tell me the {0}?",
+    "To {1}, I need one more thing from you: the {0}.",
+    "I can {1} as soon as I know the {0}. Could you tell me?",
+    "One thing is open: to {1}, I need to know the {0}. Could you give it to me?",
+)
+_GIVEN = (
+    "{0}.", "{0}, please.", "Sorry, {0}.", "It's {0}.", "That would be {0}.", "Oh, right: {0}.", "Take {0}.", "{0}, thanks.",
+    "Sorry, I forgot: {0}.", "I should have said: {0}.", "My mistake: {0}.", "Let's say {0}.", "{0} it is.", "Make it {0}.",
+)  # fmt: skip
+_FORMAL = (
+    "The {1} is {0}.", "Please take {0}.", "My apologies, I left that out: {0}.", "{0}, if you please.",
+    "I should have mentioned it: {0}.", "That would be {0}, thank you.",
+)  # fmt: skip
+_SHORT = ("{0}.", "{0}, please.", "{0}.", "{0}. Go.", "{0}, sorry.")
+
+
+def addressed(clause: str) -> str:
+    """Turn a clause of the user's into one about the user: "my account" becomes "your account"."""
+    # What stands in quotation marks is a title, or words that stay as they are.
+    parts = clause.split('"')
+    parts[::2] = [_PERSON.sub(lambda found: _TURNED[found.group().lower()], part) for part in parts[::2]]
+    return '"'.join(parts)
+
+
+_TURNED = {
+    "i am": "you are", "i'm": "you're", "i was": "you were", "i": "you", "me": "you", "my": "your", "mine": "yours",
+    "myself": "yourself", "we are": "you are", "we're": "you're", "we": "you", "us": "you", "our": "your", "ours": "yours",
+    "i've": "you've", "i'd": "you'd",
+}  # fmt: skip
+_PERSON = re.compile(
+    r"\b(?:" + "|".join(sorted(_TURNED, key=lambda word: -len(word))) + r")\b", re.IGNORECASE
+)
+
+
+def question_for(label: str, lines: Lines) -> str:
+    """Ask for something by its label."""
+    return lines.pick(_WHO if label in _PEOPLE else _WHAT if label in _OPEN else _WHICH).format(label)
+
+
+def incomplete(lines: Lines, act: Act, turn: int) -> str:
+    """Write the message that leaves the value out; what it asks for is carried out after the next one."""
+    words = lines.of.steps[act.step].wording.missing[act.argument]
+    text = lines.request(lines.asked_at(turn + 1), turn, {act.step: words.ask})
+    value = lines.value(act.step, act.argument)
+    lines.of.said.pop()
+    if holds(text.lower(), value.strip('"').lower()):
+        raise QueryFaultError("told_after_all", f"{value} in {text}")
+    return text
+
+
+def question(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
+    """Write the question for the value."""
+    step = lines.of.steps[act.step]
+    words = step.wording.missing[act.argument]
+    said_already = words.label in lines.of.asking
+    if len(lines.asked_at(turn + 1)) < 2 or said_already or len(lines.of.asking) > _LONGEST:
+        return question_for(words.label, lines)
+    forms = _WHO_FOR if words.label in _PEOPLE else _FOR
+    return lines.pick(forms).format(words.label, addressed(lines.of.asking))
+
+
+def completed(lines: Lines, act: Act, turn: int) -> str:  # noqa: ARG001
+    """Write the message that gives the value."""
+    label = lines.of.steps[act.step].wording.missing[act.argument].label
+    register = lines.of.register
+    forms = _FORMAL if register == "formal" else _SHORT if register in {"terse", "hurried"} else _GIVEN
+    return lines.line(lines.pick(forms).format(lines.value(act.step, act.argument), label))

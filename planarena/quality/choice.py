@@ -24,7 +24,7 @@ class ItemKeys(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         tasks: Fingerprint by item of its query and masked shape together, 0 for a discard: equal ones are duplicates.
         shapes: Fingerprint by item of the argument-masked shape alone.
-        categories: By item its category by dimension (`length`, `shape`, `domain`); empty for a discard.
+        categories: By item its category by dimension (`length`, `shape`, `domain`, `purpose`); empty for a discard.
         sizes: For a draw by quotas: the number of items of each scenario.
         tools: For a draw by quotas: fingerprints of the tools that each scenario offers.
         more: For a draw by quotas: whether the source has more after this chunk.

@@ -145,9 +145,10 @@ def _chunk(run: Run, path: Path, effects: Mapping[str, str]) -> Chunk:
         for name, _, task, query, replies in gold
     ]
     points = []
-    for name, step, candidates in read("decision_points", "trajectory_id", "step", "candidates"):
+    for point in read("decision_points", "trajectory_id", "step", "candidates", "turn"):
+        name, step, candidates, turn = point
         own = calls.get(name)
         if own:
-            at = own[step] if step < len(own) else None
+            at = own[step] if step < len(own) and turn < 0 else None
             points.append(Point((at.tool, at.arguments) if at else None, decode(candidates)))
     return Chunk(conversations, points)

@@ -93,11 +93,11 @@ def _frame(run: Run, embedded: Embedded) -> Iterator[str | None]:
         (
             f"<h1>{escape_html(title)}</h1>",
             f'<p class="soft">{escape_html(subtitle(run.info))}</p>',
-            '<nav><a href="#trajectories">The trajectories, to browse</a>'
+            '<nav><a href="#trajectories">Trajectories</a><a href="#summary">What the run holds</a>'
             + ('<a href="#scorecard">Scorecard</a>' if "scorecard" in run.info else "")
             + '<a href="#discards">Discards</a><a href="#origin">Contamination and cost</a></nav>',
-            render_summary(run),
             _browser(embedded),
+            f'<div id="summary">{render_summary(run)}</div>',
         )
     )
     yield "\n</main>\n"

@@ -1,12 +1,13 @@
-"""Histograms as SVG: upright bars for a few ordered classes, lying bars for many named ones."""
+"""Charts as SVG: upright bars for a few ordered classes, lying bars for many named ones, curves over steps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from planarena.export.escaping import escape_html, visible
 
-__all__ = ["columns", "rows"]
+__all__ = ["Line", "columns", "lines", "rows"]
 
 _WIDTH = 400.0
 _LONGEST_NAME = 34
@@ -63,6 +64,76 @@ def rows(values: Sequence[tuple[str, int]], title: str, total: int | None = None
             f'<text class="count" x="{wide + 6:.1f}" y="{y + 27:.1f}">{count}</text></g>'
         )
     return _svg(_WIDTH, max(line * len(values), 1.0), title, parts)
+
+
+class Line(NamedTuple):
+    """One curve.
+
+    Attributes:
+        name: In the legend.
+        points: (step, value) in order of steps.
+    """
+
+    name: str
+    points: Sequence[tuple[int, float]]
+
+
+_MOST_POINTS = 160
+_FEW_POINTS = 40
+
+
+def lines(curves: Sequence[Line], title: str) -> str:
+    """Return curves over steps, at most four, with a legend below.
+
+    Args:
+        curves: The first one is drawn on top.
+        title: What is drawn, for screen readers.
+    """
+    left, right, top, base = 52.0, _WIDTH - 6.0, 10.0, 160.0
+    points = [point for curve in curves for point in curve.points]
+    first, last = min(step for step, _ in points), max(step for step, _ in points)
+    low, high = min(0.0, *(value for _, value in points)), max(value for _, value in points)
+    wide, tall = max(last - first, 1), (high - low) or 1.0
+
+    def place(step: int, value: float) -> tuple[float, float]:
+        return left + (right - left) * (step - first) / wide, base - (base - top) * (value - low) / tall
+
+    parts = []
+    for share in (0.0, 0.5, 1.0):
+        value = low + tall * share
+        y = base - (base - top) * share
+        parts.append(f'<line class="axis" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="scale" x="{left - 6}" y="{y + 4:.1f}">{_scale(value)}</text>')
+    parts.append(f'<text class="from" x="{left}" y="{base + 16}">{first}</text>')
+    parts.append(f'<text class="unit" x="{(left + right) / 2:.1f}" y="{base + 16}">step</text>')
+    parts.append(f'<text class="to" x="{right}" y="{base + 16}">{last}</text>')
+    for number, curve in reversed(list(enumerate(curves))):
+        placed = [place(*point) for point in _thinned(curve.points)]
+        drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
+        parts.append(f'<polyline class="curve c{number}" points="{drawn}"/>')
+        if len(placed) <= _FEW_POINTS:
+            parts += [
+                f'<circle class="point c{number}" cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>' for x, y in placed
+            ]
+    for number, curve in enumerate(curves):
+        x, y = left + (number % 2) * 178.0, base + 36.0 + (number // 2) * 18.0
+        end = curve.points[-1][1]
+        parts.append(f'<line class="curve c{number}" x1="{x}" y1="{y - 4}" x2="{x + 20}" y2="{y - 4}"/>')
+        parts.append(f'<text x="{x + 26}" y="{y}">{escape_html(_shorten(curve.name, 18))} {end:.3g}</text>')
+    return _svg(_WIDTH, base + 44.0 + (len(curves) - 1) // 2 * 18.0, title, parts)
+
+
+def _scale(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.2g}"
+
+
+def _thinned(points: Sequence[tuple[int, float]]) -> Sequence[tuple[int, float]]:
+    """Return means of runs of neighbours where there are more points than can be told apart."""
+    size = -(-len(points) // _MOST_POINTS)
+    if size <= 1:
+        return points
+    parts = [points[start : start + size] for start in range(0, len(points), size)]
+    return [(part[len(part) // 2][0], sum(value for _, value in part) / len(part)) for part in parts]
 
 
 def _svg(width: float, height: float, title: str, parts: Sequence[str]) -> str:

@@ -118,6 +118,8 @@ function renderTrajectory(block, family, member, link) {
   const talk = family.turns.flatMap((said, turn) => [
     make("blockquote", "", said),
     turn + 1 < family.turns.length && shown.answers[turn] ? make("p", "plan", shown.answers[turn]) : null,
+    // Choices at an answer before the end: -1 for the first message, and so on.
+    shown.points.has(-1 - turn) ? choicesElement(shown.points.get(-1 - turn), block, false) : null,
   ]);
   const others = family.rows.map((_, at) => at).filter((at) => at !== member);
   return make("article", "card example",

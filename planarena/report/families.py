@@ -113,6 +113,7 @@ class PointRecord(NamedTuple):
     trajectory_id: str
     step: int
     candidates: str
+    turn: int
 
 
 class ToolRecord(NamedTuple):
@@ -208,8 +209,12 @@ def read_shard(path: Path) -> Shard:
             wrong.setdefault(one.parent_id, []).append(one)
     families = []
     try:
-        for point in sorted(_beside(path, "decision_points", PointRecord), key=lambda one: one.step):
-            points.setdefault(point.trajectory_id, []).append((point.step, _CHOICES.decode(point.candidates)))
+        for point in sorted(
+            _beside(path, "decision_points", PointRecord), key=lambda one: (one.turn < 0, one.step, one.turn)
+        ):
+            # At an answer before the end: -1 for the first message, and so on.
+            place = point.step if point.turn < 0 else -1 - point.turn
+            points.setdefault(point.trajectory_id, []).append((place, _CHOICES.decode(point.candidates)))
         for one in trajectories:
             if one.parent_id in heads:
                 continue

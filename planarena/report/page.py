@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from planarena.export.escaping import escape_html
 
-__all__ = ["PAGE_END", "inline_script", "page_head", "render_page", "script_element", "table"]
+__all__ = ["MARKS", "PAGE_END", "inline_script", "page_head", "render_page", "script_element", "table"]
 
 _SCRIPTS = ("blocks.js", "graph.js", "detail.js", "list.js")
 
@@ -34,7 +34,7 @@ def _source(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-_MARKS = (
+MARKS = (
     '<svg class="marks" aria-hidden="true"><defs>'
     + "".join(
         f'<marker id="arrow-{kind}" viewBox="0 0 8 8" refX="7.4" refY="4" markerWidth="7" markerHeight="7" '
@@ -88,7 +88,7 @@ def page_head(title: str, *, scripted: bool, style: str = "", script: str = "") 
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
-            f"<title>{escape_html(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{_MARKS}\n<main>\n",
+            f"<title>{escape_html(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n{MARKS}\n<main>\n",
         )
     )
 

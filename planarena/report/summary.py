@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from planarena.export.escaping import escape_html
+from planarena.llm.models import tell_served
+from planarena.quality.difficulty import BANDS, difficulty_of
 from planarena.records import Run
 from planarena.records.shards import read_columns
 from planarena.report.charts import columns, rows
@@ -35,6 +37,7 @@ def render_summary(run: Run) -> str:
             f'<div class="grid">{_histograms(run, counts)}{_licences(tools)}</div>',
             _contrast(counts),
             render_scorecard(run.info),
+            _difficulty(run),
             '<h2 id="discards">What it threw away, and why it stopped</h2>',
             f'<div class="pair">{_discards(run.info, counts)}{_stops(run.info, counts)}</div>',
             '<h2 id="origin">Contamination and cost</h2>',
@@ -209,6 +212,18 @@ def _licences(tools: Mapping[str, Counter[str]]) -> str:
     return _card(title, rows(_by_size(tools["licence"]), title)) if tools["licence"] else ""
 
 
+def _difficulty(run: Run) -> str:
+    """Show how often the models that were asked do the tasks."""
+    found = [
+        (model, tasks, tries, f"{mean:.3f}", *bands.values())
+        for model, tasks, tries, mean, bands in difficulty_of(run)
+    ]
+    if not found:
+        return ""
+    head = ("model", "tasks", "tries", "mean pass rate", *(name for name, _, _ in BANDS))
+    return f'<h2 id="difficulty">Difficulty</h2>{_card("Tasks by pass rate", table(head, found))}'
+
+
 def _contamination(info: Mapping[str, Any], tools: Mapping[str, Counter[str]]) -> str:
     checked: Mapping[str, Any] = info.get("contamination") or {}
     if checked:
@@ -238,6 +253,7 @@ def _cost(info: Mapping[str, Any]) -> str:
         usd = cost.get("usd")
         shown = "not known" if usd is None else f"{usd:.2f} USD"
         body = table(("calls to language models", "tokens", "cost"), [(calls, cost.get("tokens", 0), shown)])
+        body += "".join(f"<p>{escape_html(note)}</p>" for note in tell_served(cost.get("served_by") or {}))
     versions = ", ".join(f"{name} {value}" for name, value in sorted(info.get("versions", {}).items()))
     return _card("Cost and versions", body + f'<p class="soft">{escape_html(versions)}</p>')
 
@@ -279,7 +295,10 @@ def _discards(info: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
             "Discards by reason",
             table(
                 ("stage", "reason", "candidates"),
-                [(*key.partition(":")[::2], number) for key, number in _by_size(found)],
+                [
+                    (*key.partition(":")[::2], number)
+                    for key, number in sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+                ],
             )
             if found
             else "<p>None.</p>",

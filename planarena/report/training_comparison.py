@@ -11,7 +11,7 @@ import msgspec
 from planarena.errors import UserError
 from planarena.report.comparison import Comparison, ComparisonLine, ComparisonTable, name_folders
 
-__all__ = ["compare_trainings"]
+__all__ = ["compare_trainings", "read_metric_lines"]
 
 
 def compare_trainings(folders: Sequence[Path]) -> Comparison:
@@ -24,7 +24,7 @@ def compare_trainings(folders: Sequence[Path]) -> Comparison:
         UserError: A metrics.jsonl is not there, or holds no step.
     """
     names = name_folders(folders)
-    read = [_read(folder) for folder in folders]
+    read = [read_metric_lines(folder) for folder in folders]
     metrics = dict.fromkeys(name for lines in read for line in lines for name in line if name != "step")
     steps = ComparisonLine("steps", tuple(lines[-1]["step"] for lines in read))
     lines = tuple(ComparisonLine(name, tuple(_end(lines, name) for lines in read)) for name in metrics)
@@ -34,7 +34,12 @@ def compare_trainings(folders: Sequence[Path]) -> Comparison:
     return Comparison(f"Training runs: {', '.join(names)}", names, tables)
 
 
-def _read(folder: Path) -> list[dict[str, Any]]:
+def read_metric_lines(folder: Path) -> list[dict[str, Any]]:
+    """Return the lines of a training run's metrics.jsonl, in order.
+
+    Raises:
+        UserError: It is not there, or holds no step.
+    """
     path = folder / "metrics.jsonl"
     try:
         raw = path.read_bytes().splitlines()

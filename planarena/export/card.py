@@ -45,6 +45,8 @@ _TABLES = {
     "proposals": "what models proposed, and what became of it",
     "audits": "what people judged",
     "labels": "labels derived from audits",
+    "augmentations": "which trajectory of another run each one was made from, and what was done to it",
+    "rates": "how often a model does each task",
 }
 
 

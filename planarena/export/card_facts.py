@@ -6,9 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from planarena.export.card_augmentation import render_augmentation
 from planarena.export.card_scorecard import render_scorecard
 from planarena.export.card_tools import ToolCounts, count_tools, largest
 from planarena.export.escaping import escape_markdown
+from planarena.llm.models import tell_served
+from planarena.quality.difficulty import BANDS, difficulty_of
 from planarena.records import Run
 from planarena.records.shards import read_columns
 
@@ -32,10 +35,14 @@ def render_facts(run: Run) -> str:
     facts = tool_facts(run)
     sections = [
         ("Counts", _counts(counts, facts)),
+        *([("Tools of your own", _probed(info["probe"]))] if info.get("probe") else []),
+        *([("Augmentation", render_augmentation(info))] if info.get("kind") == "augment" else []),
         ("Composition", _composition(counts, gold)),
+        *([("Difficulty", _difficulty(run))] if run.shards("rates") else []),
         ("Contrast", _contrast(counts)),
         *([("Scorecard", render_scorecard(info))] if "scorecard" in info else []),
         ("Discards", _discards(counts, info)),
+        *([("Operations left out", _left_out(info["descriptions"]))] if info.get("descriptions") else []),
         ("Why it stopped", _stops(info, counts)),
         ("Licences", _licences(facts)),
         *([("Vendors", _vendors(counts, count_tools(run)))] if "scenario_kind" in counts else []),
@@ -44,6 +51,27 @@ def render_facts(run: Run) -> str:
         ("Limits", _limits(counts, gold)),
     ]
     return "\n".join(f"## {title}\n\n{body}\n" for title, body in sections)
+
+
+def _difficulty(run: Run) -> str:
+    """Say how often the models that were asked do the tasks."""
+    rows = [
+        (model, tasks, tries, f"{mean:.3f}", *bands.values())
+        for model, tasks, tries, mean, bands in difficulty_of(run)
+    ]
+    head = ("model", "tasks", "tries", "mean pass rate", *(name for name, _, _ in BANDS))
+    return f"How often a model does the tasks, and how many tasks it does how often (table `rates`).\n\n{_table(head, rows)}"
+
+
+def _probed(probe: Mapping[str, Any]) -> str:
+    """Say which tools of the user's own sources are used, and why the others are not."""
+    lines = []
+    for source, found in probe.items():
+        total = len(found["used"]) + len(found["not_used"])
+        lines.append(f"- {escape_markdown(source)}: {len(found['used'])} of {total} tools are used")
+        for name, one in list(found["not_used"].items())[:_MOST_ROWS]:
+            lines.append(f"  - {escape_markdown(name)} is not: {escape_markdown(one['why'])}")
+    return "\n".join(lines)
 
 
 def tool_facts(run: Run) -> dict[str, Counter[str]]:
@@ -193,6 +221,19 @@ def _discards(counts: Mapping[str, Any], info: Mapping[str, Any]) -> str:
     return text
 
 
+def _left_out(descriptions: Mapping[str, Any]) -> str:
+    """Say how many operations of API descriptions people ask for, and why the others are on no offer."""
+    parts = []
+    for source, found in descriptions.items():
+        text = (
+            f"Of the {found['operations']} operations that {escape_markdown(source)} describes, {found['asked_for']} are ones "
+            "that somebody would ask for in words of their own; no request is made for the others:"
+        )
+        rows = sorted(found["left_out"].items(), key=lambda pair: (-pair[1], pair[0]))
+        parts.append(f"{text}\n\n{_table(('reason', 'operations'), rows)}" if rows else text)
+    return "\n\n".join(parts)
+
+
 _RUN_STOPS = {
     "trajectories": "the number of trajectories that was asked for is reached",
     "scenarios": "all scenarios that were asked for are drawn",
@@ -301,6 +342,7 @@ def _making(info: Mapping[str, Any]) -> str:
         who = f"language models ({', '.join(names)})" if names else "language models"
         words = f"{calls} calls to {who} wrote queries, plans and answers ({cost.get('tokens', 0)} tokens, "
         words += "cost unknown)" if usd is None else f"{usd:.2f} USD)"
+        words += "".join(f"; {escape_markdown(note)}" for note in tell_served(cost.get("served_by") or {}))
     else:
         words = "no language model was called: the offline generator wrote queries, plans and answers"
     player = config.get("allowed", {}).get("simulate")

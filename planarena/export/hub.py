@@ -12,6 +12,7 @@ import msgspec
 
 from planarena.errors import PlanArenaError, UserError
 from planarena.export.folder import MARKER
+from planarena.llm.bodies import AnswerTooLargeError, bound_body
 
 __all__ = ["check_repository", "push_to_hub"]
 
@@ -20,6 +21,8 @@ _OURS = re.compile(
     r"README\.md|(data|text)/[^/]+-\d{5}\.parquet|(rl|sft)/[^/]+\.parquet|[^/]+\.jsonl|metadata\.csv|dataset_info\.json"
 )
 _UNTOUCHED = {".gitattributes"}
+# The hub's own client waits for ever and reads without end. A commit of many files takes the hub minutes.
+_SECONDS, _MOST_BYTES = 600.0, 64 << 20
 
 
 def check_repository(repository: str, *, replace: bool = False) -> None:
@@ -106,9 +109,11 @@ def _files(repository: str) -> set[str]:
 def _explained(repository: str, kept: str = "") -> Iterator[None]:
     """Turn what the client raises into one clear error; tokens stand in none of them."""
     from httpx import HTTPError
-    from huggingface_hub import errors
+    from huggingface_hub import errors, set_client_factory
+    from huggingface_hub.utils import _http as own
 
     login = "`hf auth login`, or the variable HF_TOKEN, with a token that may write"
+    set_client_factory(_client)
     try:
         yield
     except errors.LocalTokenNotFoundError as error:
@@ -128,3 +133,22 @@ def _explained(repository: str, kept: str = "") -> Iterator[None]:
         raise PlanArenaError(
             f"{repository}: the hub cannot be reached ({type(error).__name__}){kept}"
         ) from error
+    except AnswerTooLargeError as error:
+        raise PlanArenaError(f"{repository}: {error}{kept}") from error
+    finally:
+        set_client_factory(own.default_client_factory)
+
+
+def _client() -> Any:
+    import httpx
+    from huggingface_hub.utils._http import hf_request_event_hook
+
+    return httpx.Client(
+        event_hooks={
+            "request": [hf_request_event_hook],
+            "response": [lambda response: bound_body(response, _MOST_BYTES)],
+        },
+        headers={"Accept-Encoding": "gzip"},
+        follow_redirects=True,
+        timeout=httpx.Timeout(_SECONDS, connect=30.0),
+    )

@@ -26,6 +26,7 @@ class ExportOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         signatures: Of the same: how prompts write tools, `json`, `compact` or `names`; None for the template's way.
         result_role: Of the same: the role of tool results, which some chat templates drop from a dialogue whose
             calls are text; `user` is for those.
+        difficulty: Only tasks whose pass rate lies in a range, as `0.2:0.8`; see `planarena rate`.
     """
 
     kinds: tuple[Literal["gold", "contrastive"], ...] = ("gold",)
@@ -36,6 +37,7 @@ class ExportOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plan: Literal["global", "step", "none"] = "global"
     signatures: Literal["json", "compact", "names"] | None = None
     result_role: Literal["tool", "user"] = "tool"
+    difficulty: str = ""
 
     def with_results(self, messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return messages with tool results in the chosen role; as `user`, results of one turn are one message."""
@@ -78,4 +80,5 @@ class ExportOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             context=self.context,
             splits=(),
             kinds=self.kinds,
+            difficulty=self.difficulty,
         )

@@ -14,6 +14,7 @@ from planarena.export.options import ExportOptions
 from planarena.export.trajectories import JoinedTrajectory
 from planarena.records import Run, canonical_bytes, canonical_json
 from planarena.rows.dialogue import Decision, Dialogue, Observation, openai_tool
+from planarena.rows.difficulty import tasks_within
 from planarena.rows.run_reading import read_dialogues
 from planarena.rows.templates import render_context
 
@@ -32,8 +33,11 @@ def write_sharegpt(
     files: dict[str, BinaryIO] = {}
     with ExitStack() as stack:
         done = 0
+        within = tasks_within(run, options.difficulty) if options.difficulty else None
         for dialogue in read_dialogues(run, kinds=options.kinds):
             if dialogue.kind == "gold" and dialogue.label == "negative":
+                continue
+            if within is not None and dialogue.task_id not in within:
                 continue
             done += 1
             split = dialogue.split

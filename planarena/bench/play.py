@@ -13,13 +13,13 @@ from planarena import formats
 from planarena.bench.policy import Asked, Policy
 from planarena.bench.tasks import Task
 from planarena.environments import Outcome
-from planarena.episodes import reached, succeeded
+from planarena.episodes import succeeded
 from planarena.formats import Format, Native, Parsed, read_output
-from planarena.records import canonical_json
-from planarena.rows import Opened, open_environment
 from planarena.rows.templates import template
+from planarena.session import Session, SessionTask, observation_text
+from planarena.users import Users
 
-__all__ = ["MOST_CALLS", "MOST_TURNS", "Made", "Played", "parse_reply", "play"]
+__all__ = ["MOST_CALLS", "MOST_TURNS", "Dialogue", "Made", "Played", "begin", "parse_reply", "play"]
 
 MOST_TURNS = 24
 # A reply with a hundred calls is not to fill the dialogue with their results.
@@ -57,6 +57,7 @@ class Played:
         answered: It ended with an answer to the user's last message.
         broken: Replies that the format cannot read.
         problem: A request failed, so that nothing is known; else empty.
+        spoiled: What the user did wrong (see `planarena.users.FAULTS`): the episode shows nothing of the policy; else empty.
     """
 
     task: Task
@@ -69,6 +70,7 @@ class Played:
     answered: bool = False
     broken: int = 0
     problem: str = ""
+    spoiled: str = ""
 
     @property
     def success(self) -> bool:
@@ -76,20 +78,19 @@ class Played:
         return succeeded(self.goal, self.answered, calls=len(self.calls), gold_calls=self.task.actions)
 
 
-class _Dialogue:
+class Dialogue:
     """An episode under way."""
 
-    def __init__(self, task: Task, sample: int, observations: str) -> None:
-        assert task.row.environment is not None
+    def __init__(self, task: Task, sample: int, observations: str, users: Users | None = None) -> None:
         self.played = Played(task, sample)
-        self.opened: Opened = open_environment(task.row.environment)
-        self.messages = list(task.row.prompt)
-        self.users = 1
+        self.session = Session(user=None if users is None else lambda one: users.play(one.known))
+        self.messages = list(self.session.reset(SessionTask.of_row(task.row)).messages)
         self.open = True
         self._role = observations
 
     @property
     def asked(self) -> Asked:
+        """What the policy is asked now."""
         task = self.played.task
         return Asked(
             id=task.id,
@@ -107,16 +108,17 @@ class _Dialogue:
         played.plan = played.plan or parsed.plan or ""
         played.broken += parsed.broken or not parsed.valid
         if parsed.calls and not parsed.broken:
-            shown = [self._make(call.name, call.arguments, number) for call in parsed.calls[:MOST_CALLS]]
-            self._say(text, parsed, [one.outcome for one in shown])
+            made = [self._make(call.name, call.arguments, number) for call in parsed.calls[:MOST_CALLS]]
+            self._say(text, parsed, [one.outcome for one in made])
             self.open = not last
         elif parsed.response is not None and not parsed.broken:
-            if self.users < len(played.task.row.turns) and not last:
+            message = self.session.answer(parsed.response)
+            if message is not None and not last:
                 self._say(text, parsed, [])
-                self.messages.append({"role": "user", "content": played.task.row.turns[self.users]})
-                self.users += 1
+                self.messages.append({"role": "user", "content": message})
             else:
-                played.answered = self.users == len(played.task.row.turns)
+                played.answered = self.session.answered
+                played.spoiled = self.session.spoiled
                 self.open = False
         else:
             self.open = False
@@ -124,17 +126,14 @@ class _Dialogue:
             self.close()
 
     def _make(self, tool: str, arguments: dict[str, Any], number: int) -> Made:
-        outcome = self.opened.episode.attempt(tool, arguments, self.played.task.offered)
-        made = Made(tool, arguments, outcome, number)
-        self.opened.observed.append((tool, outcome))
+        made = Made(tool, arguments, self.session.call(tool, arguments), number)
         self.played.calls.append(made)
         return made
 
     def _say(self, text: str, parsed: Parsed, outcomes: Sequence[Outcome]) -> None:
         """Append what was said and what came back, as the rows of training write it."""
         number = len(self.played.texts) - 1
-        shown = [outcome.result if outcome.status == "ok" else outcome.error for outcome in outcomes]
-        contents = [value if isinstance(value, str) else canonical_json(value) for value in shown]
+        contents = list(map(observation_text, outcomes))
         if parsed.format == "native":
             calls = parsed.calls[:MOST_CALLS]
             message = Native().message(plan=None, calls=calls, response=parsed.response)
@@ -153,8 +152,7 @@ class _Dialogue:
 
     def close(self) -> None:
         """Ask the goal predicate."""
-        world, observed = self.opened.world, self.opened.observed
-        self.played.goal = reached(self.opened.goal, world.digest(), observed)
+        self.played.goal = self.session.goal_reached()
         self.open = False
 
 
@@ -168,10 +166,12 @@ def play(
     done: Mapping[tuple[str, int], Sequence[str]] | None = None,
     tell: Callable[[int, int], None] | None = None,
     parse: Callable[[str], Parsed] | None = None,
+    users: Users | None = None,
 ) -> Iterator[Played]:
     """Let a policy act on tasks; episodes come back as their batch ends.
 
-    A reply that neither calls nor answers ends its episode, and so does one whose request failed.
+    A reply that neither calls nor answers ends its episode, and so does one whose request failed. An episode that its
+    user spoiled is to be discarded: it is no failure of the policy's.
 
     Args:
         policy: The policy.
@@ -182,6 +182,7 @@ def play(
         done: Replies of episodes that were played before, by task and sample: they are carried out, not asked.
         tell: Told (episodes ended, episodes in all).
         parse: Reads a reply in the place of the policy's format.
+        users: Who plays the users; by default they are scripted.
     """
     form = formats.get(policy.format)
     read = parse or partial(parse_reply, form)
@@ -189,7 +190,7 @@ def play(
     known = done or {}
     ended = 0
     for start in range(0, len(wanted), at_once):
-        group = [_begin(task, sample) for task, sample in wanted[start : start + at_once]]
+        group = [begin(task, sample, users) for task, sample in wanted[start : start + at_once]]
         for turn in range(most_turns):
             running = [one for one in group if one.open]
             if not running:
@@ -239,6 +240,7 @@ def parse_reply(form: Format, text: str) -> Parsed:
     )
 
 
-def _begin(task: Task, sample: int) -> _Dialogue:
+def begin(task: Task, sample: int = 0, users: Users | None = None) -> Dialogue:
+    """Return an episode of a task at its beginning."""
     role = template(task.row.template, task.row.format).observations
-    return _Dialogue(task, sample, role if role != "native" else "tool")
+    return Dialogue(task, sample, role if role != "native" else "tool", users)

@@ -17,10 +17,11 @@ from planarena.errors import RunError, UserError
 from planarena.formats import Call
 from planarena.records import Run, read_rows
 from planarena.rows import EpisodeRow, RowOptions, load_episodes
+from planarena.users import Brief
 
 __all__ = ["BENCH", "HELD_OUT", "Task", "bench_options", "bench_path", "load_tasks"]
 
-BENCH = "planarena-1"
+BENCH = "planarena-2"
 HELD_OUT = ("test", "unseen_tools")
 _TABLES = ("scenarios", "tasks", "queries", "trajectories", "steps", "executions", "tools")
 
@@ -35,6 +36,7 @@ class Task(msgspec.Struct, frozen=True):
         shape: `single`, `serial`, `parallel`, `mixed`, or `none` where no call is right.
         category: `call`, or why no call is right.
         offered: Wire names of the tools on offer.
+        talk: The kind of conversation, `plain` for most.
     """
 
     id: str
@@ -43,6 +45,7 @@ class Task(msgspec.Struct, frozen=True):
     shape: str
     category: str
     offered: frozenset[str]
+    talk: str = "plain"
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -51,7 +54,9 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> str:
-        """What tables call it: its number of actions, or why no call is right."""
+        """What tables call it: its kind of conversation, its number of actions, or why no call is right."""
+        if self.talk != "plain":
+            return self.talk.replace("_", " ")
         if not self.actions:
             return f"no call: {self.category.replace('_', ' ')}"
         return f"{self.actions} action{'s' if self.actions > 1 else ''}"
@@ -109,7 +114,7 @@ def load_tasks(
         path: A run; that of `bench_path` for the bench itself.
         options: The format that the policy speaks and how prompts are written; the splits in it are not read.
         splits: Whose tasks.
-        limit: Most tasks of each category and number of actions.
+        limit: Most tasks of each category and number of actions, and of each other kind of conversation.
         allow_empty: Do not refuse a run without such a task.
 
     Raises:
@@ -127,13 +132,14 @@ def load_tasks(
         if row.environment is None:
             continue
         task = stored[row.task_id]
-        key = (task.category, task.n_actions)
+        talk = msgspec.json.decode(row.brief or "{}", type=Brief).kind
+        key = (task.category if talk == "plain" else talk, task.n_actions if talk == "plain" else 0)
         taken[key] = taken.get(key, 0) + 1
         if limit is not None and taken[key] > limit:
             continue
         offered = frozenset(str(tool["function"]["name"]) for tool in row.tools)
         shape = _shape(task.expression, task.n_actions)
-        tasks.append(Task(task.task_id, row, task.n_actions, shape, task.category, offered))
+        tasks.append(Task(task.task_id, row, task.n_actions, shape, task.category, offered, talk))
     if not tasks and not allow_empty:
         raise UserError(
             f"has no task of the splits {', '.join(splits)} in which a policy can act",

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from planarena.errors import Interrupted, PlanArenaError, UserError
 
@@ -37,13 +37,18 @@ COMMANDS = {
     "inspect": _Entry("planarena.cli.inspect", "inspect", "Show a run, or one trajectory as a tree."),
     "export": _Entry("planarena.cli.export", "export", "Write a run as rows for training."),
     "import": _Entry("planarena.cli.import_", "import_", "Turn existing traces and datasets into a run."),
+    "augment": _Entry("planarena.cli.augment", "augment", "Make harder variants of a run's trajectories."),
+    "rate": _Entry("planarena.cli.rate", "rate", "Measure how often a model does each task of a run."),
     "audit": _Entry("planarena.cli.audit", "app", "Let people judge trajectories, in Argilla or on a sheet."),
     "train": _Entry("planarena.cli.train", "train", "Train a policy with any of the algorithms."),
     "eval": _Entry("planarena.cli.eval", "evaluate", "Score a model or its responses on the benchmarks."),
     "bench": _Entry("planarena.cli.bench", "app", "Train many algorithms from one start and compare them."),
     "report": _Entry("planarena.cli.report", "report", "Write the HTML report of a run, or compare several."),
+    "view": _Entry("planarena.cli.view", "view", "Look at runs, trainings and evaluations in the browser."),
     "tools": _Entry("planarena.cli.tools", "app", "List, import, check or call tools."),
     "env": _Entry("planarena.cli.env", "app", "Write, check, show and play environments."),
+    "chat": _Entry("planarena.cli.chat", "chat", "Watch a policy at work in an environment, or talk to it."),
+    "serve": _Entry("planarena.cli.serve", "app", "Serve environments and policies to other programs."),
     "doctor": _Entry(
         "planarena.cli.doctor", "doctor", "Say what works on this machine and how to get the rest."
     ),
@@ -91,12 +96,30 @@ class _LazyGroup(TyperGroup):
             raise Interrupted("interrupted") from error
 
 
+class _GroupedCommand(TyperCommand):
+    """A command whose help sorts the options by their `rich_help_panel`, in the order in which panels first appear."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, then each group of options under its name."""
+        groups: dict[str, list[Any]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                is_argument = parameter.param_type_name == "argument"
+                panel = "" if is_argument else getattr(parameter, "rich_help_panel", None)
+                groups.setdefault("Arguments" if is_argument else panel or "Options", []).append(record)
+        # What belongs to no group stands last: printing, help.
+        for name in sorted(groups, key=lambda name: (name != "Arguments", name == "Options")):
+            with formatter.section(name):
+                formatter.write_dl(groups[name])
+
+
 app = typer.Typer(
     name="planarena",
     cls=_LazyGroup,
     rich_markup_mode=None,  # help and errors quote what users wrote; nothing may read it as markup
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -105,13 +128,15 @@ app = typer.Typer(
 @app.callback()
 def _root(
     ctx: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and its commit, and exit.")
+    ] = False,
 ) -> None:
     """Build, audit, train on and evaluate multi-step tool-use data."""
     if version:
-        from planarena.version import __version__
+        from planarena.version import describe
 
-        typer.echo(f"planarena {__version__}")
+        typer.echo(f"planarena {describe()}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
@@ -124,7 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: What stands after `planarena`; the process's own arguments by default.
 
     Returns:
-        The exit code. Faults of the program itself are not caught: their traceback is the report.
+        The exit code. Of a fault of the program itself the traceback goes to a log file that the message names;
+        with PLANARENA_TRACEBACK=1 it is raised.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     options = words[: words.index("--")] if "--" in words else words
@@ -152,6 +178,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             as_json=as_json,
         )
         return PlanArenaError.exit_code
+    except Exception as error:
+        if isinstance(error, ImportError):
+            from planarena.cli._extras import explain_missing
+
+            if missing := explain_missing(error, words):
+                _print_error(missing, as_json=as_json)
+                return missing.exit_code
+        if os.environ.get("PLANARENA_TRACEBACK") == "1":
+            raise
+        from planarena.cli._fault import explain
+
+        explained = explain(error, words)
+        _print_error(explained, as_json=as_json)
+        return explained.exit_code
     return code if isinstance(code, int) else 0
 
 
@@ -177,7 +217,7 @@ def _load(name: str) -> Any:
     target = getattr(import_module(entry.module), entry.attribute)
     if not isinstance(target, typer.Typer):
         single = typer.Typer(rich_markup_mode=None, add_completion=False)
-        single.command(name)(target)
+        single.command(name, cls=_GroupedCommand)(target)
         target = single
     target.rich_markup_mode = None
     command = typer.main.get_command(target)

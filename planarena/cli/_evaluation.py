@@ -14,13 +14,19 @@ from planarena.errors import UserError
 from planarena.eval import EvalConfig, Evaluation, evaluate
 from planarena.eval.results import SuiteResult
 
-__all__ = ["begin_suite", "run_evaluation"]
+__all__ = ["begin_suite", "fetch_data", "run_evaluation", "show_progress"]
 
 _PLAIN_SECONDS = 30.0
 
 
 def run_evaluation(
-    given: dict[str, Any], data: list[str], settings: list[str], file: Path | None, *, as_json: bool
+    given: dict[str, Any],
+    data: list[str],
+    settings: list[str],
+    file: Path | None,
+    *,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Evaluate and print.
 
@@ -29,6 +35,7 @@ def run_evaluation(
         data: SUITE=PATH of each `--data`.
         settings: key=value of each `--set`.
         file: A YAML file of options.
+        quiet: Show no progress.
         as_json: Print one JSON object instead of lines.
     """
     values = {key: value for key, value in given.items() if value is not None}
@@ -40,7 +47,9 @@ def run_evaluation(
     if isinstance(stated.get("generation"), dict):
         stated["generation"] = {**values.get("generation", {}), **stated["generation"]}
     values |= stated
-    evaluation = evaluate(load_config(EvalConfig, file=file, values=values), None if as_json else _progress())
+    evaluation = evaluate(
+        load_config(EvalConfig, file=file, values=values), None if quiet or as_json else show_progress()
+    )
     if as_json:
         sys.stdout.write(json.dumps(_summary(evaluation)) + "\n")
     else:
@@ -62,6 +71,18 @@ def begin_suite(words: list[str]) -> None:
     for file in new_suite(Path(words[0])):
         sys.stdout.write(plain(f"wrote {file}\n"))
     sys.stdout.write(plain(f"score its gold: planarena eval suite:{words[0]} --responses gold --out OUT\n"))
+
+
+def fetch_data(suites: list[str], folder: str, settings: list[str]) -> None:
+    """Fetch the data of suites, and say where they lie; `--set mirror=ADDRESS` names another server."""
+    from planarena.eval.fetching import data_folder, fetch, read_source
+
+    mirror = str(parse_settings(settings).get("mirror") or "")
+    for suite in _known_names(suites):
+        source = read_source(suite)
+        path = fetch(suite, data_folder(folder), mirror=mirror, tell=show_progress())
+        about = f"{source.repository} at {source.commit[:12]}, {source.licence}"
+        sys.stdout.write(plain(f"{suite}: {path} ({about})\n"))
 
 
 _SHORT = {"bfcl": "bfcl-v4", "tau": "tau2", "mmlu": "mmlu-pro"}
@@ -87,7 +108,7 @@ def _paths(data: list[str]) -> dict[str, str]:
     return found
 
 
-def _progress() -> Any:
+def show_progress() -> Any:
     """A counter in place on a terminal, with the time left; a line now and then elsewhere, while a model answers."""
     terminal = sys.stderr.isatty()
     begun: dict[str, tuple[float, int]] = {}

@@ -15,6 +15,7 @@ from planarena.cli import plain
 from planarena.environments.contract import BOUND
 from planarena.environments.sources.source import Unit
 from planarena.errors import PlanArenaError
+from planarena.session import Session
 
 __all__ = ["Game"]
 
@@ -36,20 +37,27 @@ class Game:
         salt: Decides the world.
     """
 
+    help = _HELP
+    commands: tuple[str, ...] = _COMMANDS
+
     def __init__(self, unit: Unit, source: str, salt: str) -> None:
         self.unit, self.source, self.salt = unit, source, salt
+        self.operations = unit.operations
         opened = unit.open(salt)
+        self.session = Session()
+        self.session.enter(opened.world)
         self.world, self.title, self.description = opened.world, opened.title, opened.description
-        self.done: list[tuple[int, str, dict[str, Any]]] = []  # the mark before, the tool, its arguments
+        self.done: list[tuple[str, Any]] = []
         self.seen: dict[str, list[Any]] = {}  # semantic type -> values that were shown
 
     def run(self) -> int:
         """Read and carry out lines until the end; return the exit code."""
         typer.echo(plain(f"{self.title}\n  {self.description}"))
         typer.echo(plain(f"  known: {json.dumps(self.world.facts, ensure_ascii=False)}"))
-        typer.echo(_HELP)
+        typer.echo(self.help)
+        self.open()
         self._complete_lines()
-        while True:
+        while not self.over:
             try:
                 line = input("> ").strip()
             except EOFError:
@@ -62,21 +70,30 @@ class Game:
                 return 0
             if line and not line.startswith("#"):
                 self.act(line)
+        return 0
+
+    def open(self) -> None:
+        """Show what there is at the beginning, beside the world."""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more can be done."""
+        return False
 
     def act(self, line: str) -> None:
         """Carry out one line; what is wrong with it is printed."""
         word, _, rest = line.partition(" ")
         rest = rest.strip()
-        if word in self.unit.operations:
+        if word in self.operations:
             arguments = self._read_arguments(word, rest)
             if arguments is not None:
                 self.call(word, arguments)
-        elif word in _COMMANDS:
+        elif word in self.commands:
             getattr(self, f"_{word}")(rest)
         else:
             from difflib import get_close_matches
 
-            near = get_close_matches(word, [*self.unit.operations, *_COMMANDS], n=1)
+            near = get_close_matches(word, [*self.operations, *self.commands], n=1)
             typer.echo(
                 plain(
                     f"there is no {word!r}; {f'did you mean {near[0]}?' if near else 'help lists what there is'}"
@@ -85,13 +102,14 @@ class Game:
 
     def call(self, name: str, arguments: dict[str, Any]) -> None:
         """Call a tool and print its result and what it changed."""
-        mark, before = self.world.mark(), self._flat()
-        outcome = self.world.call(name, arguments)
+        before = self._flat()
+        outcome = self.session.call(name, arguments)
         if outcome.error is not None:
+            self.fail(name, arguments)
             typer.echo(plain(f"  {outcome.error['code']}: {outcome.error['message']}"))
             return
         typer.echo(plain(json.dumps(outcome.result, indent=2, ensure_ascii=False)))
-        self._learn(self.unit.operations[name].tool.output_schema or {}, outcome.result)
+        self._learn(self.operations[name].tool.output_schema or {}, outcome.result)
         after = self._flat()
         for key in sorted({*before, *after}):
             if before.get(key) != after.get(key):
@@ -100,7 +118,12 @@ class Game:
                 )
         if before == after:
             typer.echo("  nothing changed")
-        self.done.append((mark, name, arguments))
+        self.done.append((name, arguments))
+
+    def fail(self, name: str, arguments: dict[str, Any]) -> None:
+        """Deal with a call that failed: it is as if it had not been made."""
+        del name, arguments
+        self.session.undo()
 
     def _read_arguments(self, name: str, text: str) -> dict[str, Any] | None:
         """Read `name=value` pairs, or one JSON object."""
@@ -118,7 +141,7 @@ class Game:
         except ValueError as error:
             typer.echo(plain(f"cannot be read: {error}"))
             return None
-        parameters = self.unit.operations[name].tool.parameters
+        parameters = self.operations[name].tool.parameters
         arguments: dict[str, Any] = {}
         for word in words:
             key, equals, value = word.partition("=")
@@ -148,10 +171,10 @@ class Game:
     # -- commands ---------------------------------------------------------------------------------------------
 
     def _help(self, _rest: str) -> None:
-        typer.echo(_HELP)
+        typer.echo(self.help)
 
     def _tools(self, _rest: str) -> None:
-        for name, operation in self.unit.operations.items():
+        for name, operation in self.operations.items():
             arguments = ", ".join(
                 key if key in operation.tool.required else f"[{key}]" for key in operation.tool.parameters
             )
@@ -162,12 +185,12 @@ class Game:
             )
 
     def _try(self, rest: str) -> None:
-        if rest not in self.unit.operations:
+        if rest not in self.operations:
             typer.echo("write: try TOOL")
             return
         for one in self.world.propose(rest, Random(len(self.done))):
             words = [f"{key}={'...' if value is BOUND else json.dumps(value)}" for key, value in one.items()]
-            needed = [f"{key}=..." for key in self.unit.operations[rest].tool.required if key not in one]
+            needed = [f"{key}=..." for key in self.operations[rest].tool.required if key not in one]
             typer.echo(plain(f"  {rest} {' '.join([*words, *needed])}"))
 
     def _show(self, rest: str) -> None:
@@ -189,12 +212,12 @@ class Game:
         if not self.done:
             typer.echo("nothing was done yet")
             return
-        mark, name, _ = self.done.pop()
-        self.world.rollback(mark)
+        name, _ = self.done.pop()
+        self.session.undo()
         typer.echo(plain(f"  took back {name}"))
 
     def _log(self, _rest: str) -> None:
-        for _, name, arguments in self.done:
+        for name, arguments in self.done:
             typer.echo(plain(f"  {name} {json.dumps(arguments, ensure_ascii=False)}"))
 
     def _save(self, rest: str) -> None:
@@ -203,7 +226,7 @@ class Game:
             return
         lines = [
             f"# {self.source}, world {int(self.salt, 16)}",
-            *(f"{name} {json.dumps(made)}" for _, name, made in self.done),
+            *(f"{name} {json.dumps(made)}" for name, made in self.done),
         ]
         try:
             Path(rest).write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -252,11 +275,11 @@ class Game:
         """
         first = line.split(" ", 1)[0]
         if " " not in line:
-            yield from (f"{one} " for one in (*self.unit.operations, *_COMMANDS) if one.startswith(text))
+            yield from (f"{one} " for one in (*self.operations, *self.commands) if one.startswith(text))
         elif first == "try":
-            yield from (one for one in self.unit.operations if one.startswith(text))
-        elif first in self.unit.operations:
-            parameters = self.unit.operations[first].tool.parameters
+            yield from (one for one in self.operations if one.startswith(text))
+        elif first in self.operations:
+            parameters = self.operations[first].tool.parameters
             key, equals, begun = text.partition("=")
             if not equals:
                 yield from (f"{one}=" for one in parameters if one.startswith(text) and f"{one}=" not in line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -44,6 +45,9 @@ _MinAnswers = Annotated[
     typer.Option("--min-answers", metavar="N", help="Answers a label needs; the overlap by default."),
 ]
 _Correct = Annotated[bool, typer.Option("--correct/--no-correct", help="Execute corrected calls.")]
+_Passwords = Annotated[
+    bool, typer.Option("--passwords", help="Print names and passwords once, on this terminal.")
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -56,6 +60,7 @@ def up(
         str, typer.Option("--annotators", metavar="ann,bob", help="People who shall have an account.")
     ] = "",
     detach: Annotated[bool, typer.Option("--detach", help="Leave it running in the background.")] = False,
+    passwords: _Passwords = False,
     as_json: _Json = False,
 ) -> int:
     """Start the real Argilla on this machine: its server and its page, nothing else needed."""
@@ -71,8 +76,10 @@ def up(
         )
     signal.signal(signal.SIGTERM, _interrupt)
     names = [name.strip() for name in annotators.split(",") if name.strip()]
-    state, process = start_server(_folder(data_dir), host=host, port=port, annotators=names, detach=detach)
-    _print_state(state, as_json)
+    state, process = start_server(
+        _folder(data_dir, remember=True), host=host, port=port, annotators=names, detach=detach
+    )
+    _print_state(state, as_json, passwords)
     if detach:
         return 0
     try:
@@ -98,12 +105,12 @@ def down(data_dir: _DataDir = None, as_json: _Json = False) -> None:
 
 
 @app.command()
-def status(data_dir: _DataDir = None, as_json: _Json = False) -> int:
+def status(data_dir: _DataDir = None, passwords: _Passwords = False, as_json: _Json = False) -> int:
     """Say whether the embedded server runs, and where; exit 1 if it does not."""
     from planarena.annotation import server_state
 
     state = server_state(_folder(data_dir))
-    _print_state(state, as_json)
+    _print_state(state, as_json, passwords)
     return int(not state.answers)
 
 
@@ -190,10 +197,32 @@ def import_(
     _print_pulled(run, pulled, as_json)
 
 
-def _folder(data_dir: Path | None) -> Path:
+def _folder(data_dir: Path | None, *, remember: bool = False) -> Path:
+    """Return the server's folder: the one that is named, else the one that `audit up` was given last, else the usual one."""
     from planarena.annotation import default_data_directory
 
-    return (data_dir or default_data_directory()).expanduser().absolute()
+    usual = default_data_directory()
+    note = usual.with_name("audit-data-dir")
+    if data_dir is not None:
+        folder = data_dir.expanduser().absolute()
+        if remember:
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(f"{folder}\n", encoding="utf-8")
+        return folder
+    with contextlib.suppress(OSError, ValueError):
+        kept = Path(note.read_text(encoding="utf-8").rstrip("\n"))
+        if kept.is_absolute() and kept.is_dir():
+            return kept
+    return usual.expanduser().absolute()
+
+
+def _accounts(folder: Path) -> list[tuple[str, str]]:
+    """Return the names and passwords of a server, for the terminal alone."""
+    from planarena.annotation.embedded import read_credentials
+
+    found = read_credentials(folder)
+    people = [found.owner, *(account for _, account in sorted(found.annotators.items()))]
+    return [(account.username, account.password) for account in people]
 
 
 def _echo(result: dict[str, Any], text: str, as_json: bool) -> None:
@@ -207,7 +236,7 @@ def _echo(result: dict[str, Any], text: str, as_json: bool) -> None:
         typer.echo(plain(text))
 
 
-def _print_state(state: ServerState, as_json: bool) -> None:
+def _print_state(state: ServerState, as_json: bool, passwords: bool = False) -> None:
     secrets = state.data_dir / "credentials.json"
     result = {
         "running": state.running,
@@ -224,6 +253,8 @@ def _print_state(state: ServerState, as_json: bool) -> None:
             "" if state.answers else ", but does not answer"
         )
         text += f"\nnames and passwords are in {secrets}, which only you can read"
+        if passwords:
+            text += "".join(f"\n  {name}  {password}" for name, password in _accounts(state.data_dir))
     _echo(result, text, as_json)
 
 

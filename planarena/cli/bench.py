@@ -30,12 +30,15 @@ def algorithms(
         typer.Option("--out", metavar="DIR", help="The folder of the study; a second call goes on."),
     ] = None,
     preset: Annotated[
-        str, typer.Option("--preset", metavar="smoke|full", help="smoke: two cores, an hour; full: a GPU.")
+        str,
+        typer.Option("--preset", metavar="smoke|long|full", help="Two cores: an hour, four hours; a GPU."),
     ] = "smoke",
     ablation: Annotated[
         str | None,
         typer.Option(
-            "--ablation", metavar="NAME", help="A table or figure of the papers; `list` names them."
+            "--ablation",
+            metavar="NAME",
+            help="A table or figure of the papers; `list` names them, `all` runs each.",
         ),
     ] = None,
     model: Annotated[
@@ -56,6 +59,9 @@ def algorithms(
         list[str] | None,
         typer.Option("--set", metavar="K=V", help="One setting, as batches=40 or tiny.hidden=256."),
     ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train algorithms from one start on the same rows and play held-out tasks with each.
@@ -80,11 +86,28 @@ def algorithms(
     )
     from planarena.eval.algorithms.study import estimate, run_study
 
-    if dry_run:
-        _print_plan(estimate(read), as_json)
-        return
-    scores = run_study(read, None if as_json else _tell)
-    _print_scores(scores, Path(read.out), as_json)
+    for one in _studies(read):
+        if ablation == "all":
+            sys.stdout.write(f"{one.ablation}\n")
+        if dry_run:
+            _print_plan(estimate(one), as_json)
+            continue
+        scores = run_study(one, None if quiet or as_json else _tell)
+        _print_scores(scores, Path(one.out), as_json)
+
+
+def _studies(read: StudyConfig) -> list[StudyConfig]:
+    """Return the study, or with `--ablation all` one in a folder of its own for every ablation that can run here."""
+    import msgspec
+
+    from planarena.eval.algorithms.signs import runnable
+
+    if read.ablation != "all":
+        return [read]
+    return [
+        msgspec.structs.replace(read, ablation=name, out=str(Path(read.out) / name) if read.out else "")
+        for name in runnable()
+    ]
 
 
 def _read(

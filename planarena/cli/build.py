@@ -13,7 +13,6 @@ import typer
 if TYPE_CHECKING:
     from planarena.config import BuildConfig
     from planarena.pipeline import DryRun, Progress
-    from planarena.records.run import Run
 
 __all__ = ["build"]
 
@@ -21,66 +20,121 @@ __all__ = ["build"]
 def build(
     sources: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SOURCE]...", help="builtin or builtin:DOMAIN; builtin when left out."),
+        typer.Argument(
+            metavar="[SOURCE]...",
+            help="Your tools: mytools.py, api.yaml, servers.json, a folder with environment.py; what it is is recognised, or written before it as python:, openapi:, mcp:, http: or env:. Or builtin, builtin:DOMAIN; builtin when left out. Or errands: a small set of tasks for a first training.",
+        ),
     ] = None,
-    out: Annotated[str, typer.Option("--out", metavar="RUN", help="The run directory.")] = "",
-    preset: Annotated[str, typer.Option("--preset", help="Named settings: demo, paper.")] = "",
+    out: Annotated[
+        str, typer.Option("--out", metavar="RUN", help="The run directory.", rich_help_panel="The run")
+    ] = "",
+    preset: Annotated[
+        str, typer.Option("--preset", help="Named settings: demo, paper.", rich_help_panel="Settings")
+    ] = "",
     trajectories: Annotated[
-        int | None, typer.Option("--trajectories", metavar="N", help="Gold trajectories to accept.")
+        int | None,
+        typer.Option(
+            "--trajectories", metavar="N", help="Gold trajectories to accept.", rich_help_panel="Amount"
+        ),
     ] = None,
     scenarios: Annotated[
-        int | None, typer.Option("--scenarios", metavar="N", help="Most scenarios to draw.")
+        int | None,
+        typer.Option("--scenarios", metavar="N", help="Most scenarios to draw.", rich_help_panel="Amount"),
     ] = None,
     max_actions: Annotated[
-        int | None, typer.Option("--max-actions", metavar="N", help="Most actions of a task.")
+        int | None,
+        typer.Option("--max-actions", metavar="N", help="Most actions of a task.", rich_help_panel="Amount"),
     ] = None,
     max_depth: Annotated[
-        int | None, typer.Option("--max-depth", metavar="N", help="Most levels of composition.")
+        int | None,
+        typer.Option(
+            "--max-depth", metavar="N", help="Most levels of composition.", rich_help_panel="Amount"
+        ),
     ] = None,
     negatives: Annotated[
         int | None,
-        typer.Option("--negatives", metavar="K", help="Candidates per decision point beside the right ones."),
+        typer.Option(
+            "--negatives",
+            metavar="K",
+            help="Candidates per decision point beside the right ones.",
+            rich_help_panel="Amount",
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", metavar="N", help="Worker processes; 0: one per core.")
+        int | None,
+        typer.Option(
+            "--workers", metavar="N", help="Worker processes; 0: one per core.", rich_help_panel="The run"
+        ),
     ] = None,
     models: Annotated[
         list[str] | None,
         typer.Option(
-            "--model", metavar="ID", help="A model that writes and proposes; several times for several."
+            "--model",
+            metavar="ID",
+            help="A model that writes and proposes; several times for several.",
+            rich_help_panel="Models",
         ),
     ] = None,
     judge: Annotated[
-        str, typer.Option("--judge-model", metavar="ID", help="The model that scores relevance.")
+        str,
+        typer.Option(
+            "--judge-model", metavar="ID", help="The model that scores relevance.", rich_help_panel="Models"
+        ),
     ] = "",
     budget_usd: Annotated[
-        float | None, typer.Option("--budget-usd", metavar="X", help="Most US dollars for models.")
+        float | None,
+        typer.Option(
+            "--budget-usd", metavar="X", help="Most US dollars for models.", rich_help_panel="Models"
+        ),
     ] = None,
     budget_tokens: Annotated[
-        int | None, typer.Option("--budget-tokens", metavar="N", help="Most tokens, prompts and answers.")
+        int | None,
+        typer.Option(
+            "--budget-tokens", metavar="N", help="Most tokens, prompts and answers.", rich_help_panel="Models"
+        ),
     ] = None,
     budget_calls: Annotated[
-        int | None, typer.Option("--budget-calls", metavar="N", help="Most calls to models.")
+        int | None,
+        typer.Option("--budget-calls", metavar="N", help="Most calls to models.", rich_help_panel="Models"),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option("--engine", metavar="NAME", help="What runs the workers: local or ray.")
+        str | None,
+        typer.Option(
+            "--engine", metavar="NAME", help="What runs the workers: local or ray.", rich_help_panel="The run"
+        ),
     ] = None,
     unsafe: Annotated[
-        bool, typer.Option("--unsafe-no-sandbox", help="Run third-party code without a sandbox.")
+        bool,
+        typer.Option(
+            "--unsafe-no-sandbox",
+            help="Run third-party code without a sandbox.",
+            rich_help_panel="Third-party code",
+        ),
     ] = False,
     trusted: Annotated[
         bool,
-        typer.Option("--trusted", help="Run your own environment folders in process: faster, no sandbox."),
+        typer.Option(
+            "--trusted",
+            help="Run your own environment folders in process: faster, no sandbox.",
+            rich_help_panel="Third-party code",
+        ),
     ] = False,
     effects: Annotated[
         bool,
         typer.Option(
-            "--allow-effects", help="Execute gold trajectories once with live tools that cannot go back."
+            "--allow-effects",
+            help="Execute gold trajectories once with live tools that cannot go back.",
+            rich_help_panel="Third-party code",
         ),
     ] = False,
     simulate: Annotated[
         str,
-        typer.Option("--simulate", metavar="ID", help="A model that makes up results of JSON tool lists."),
+        typer.Option(
+            "--simulate",
+            metavar="ID",
+            help="A model that makes up results of JSON tool lists.",
+            rich_help_panel="Models",
+        ),
     ] = "",
     against: Annotated[
         list[str] | None,
@@ -88,34 +142,64 @@ def build(
             "--against",
             metavar="NAME=PATH",
             help="A benchmark whose data you have: its tools and queries stay out.",
+            rich_help_panel="Settings",
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of everything random.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", help="Of everything random.", rich_help_panel="Settings"),
+    ] = None,
     extend: Annotated[
-        bool, typer.Option("--extend", help="Go on with a finished run up to more trajectories.")
+        bool,
+        typer.Option(
+            "--extend", help="Go on with a finished run up to more trajectories.", rich_help_panel="The run"
+        ),
     ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw an earlier run in RUN away.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Throw an earlier run in RUN away.", rich_help_panel="The run")
+    ] = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Try what failed again: scenarios, and requests to models.")
+        bool,
+        typer.Option(
+            "--retry-failed",
+            help="Try what failed again: scenarios, and requests to models.",
+            rich_help_panel="The run",
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+        bool,
+        typer.Option("--dry-run", help="Say what would be done, and do nothing.", rich_help_panel="The run"),
     ] = False,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="A YAML file of settings.")
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="A YAML file of settings.", rich_help_panel="Settings"),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="K=V", help="One setting, as composition.budget=200.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="K=V", help="One setting, as composition.budget=200.", rich_help_panel="Settings"
+        ),
     ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Build executed, proven trajectories from tools."""
-    from planarena import pipeline
+    if sources == ["errands"]:
+        from planarena.cli._practice import build_practice
 
+        build_practice(out, trajectories, seed, fresh=fresh, quiet=quiet, as_json=as_json)
+        return
+    from planarena import pipeline
+    from planarena.cli._own_sources import announce_tools, with_kinds
+
+    sources = with_kinds(sources or [], quiet=quiet or as_json)
+    given = [*(settings or []), *_small_steps(sources, trajectories, config, settings or [])]
     read = _read_config(
         preset,
         config,
-        settings or [],
+        given,
         {
             "sources": sources or None,
             "out": out or None,
@@ -146,13 +230,33 @@ def build(
             },
         },
     )
+    if not read.quotas.enabled:
+        from planarena.pipeline.phases import allow_for
+
+        allow_for(read)
+        announce_tools(read.sources, quiet=quiet or as_json)
     if dry_run:
         _print_plan(pipeline.plan_build(read), as_json)
         return
     started = time.perf_counter()
-    with _Watch(as_json) as watch:
+    with _Watch(quiet or as_json) as watch:
         run = pipeline.build(read, watch.show)
-    _print_result(run, time.perf_counter() - started, as_json)
+    from planarena.cli._building import print_build
+
+    print_build(run, time.perf_counter() - started, as_json)
+
+
+def _small_steps(
+    sources: list[str], trajectories: int | None, config: Path | None, settings: list[str]
+) -> list[str]:
+    """Return the setting that lets a small build over own tools end after what it needs: each call of theirs takes long."""
+    own = bool(sources) and all(source.startswith(("python:", "mcp:", "http:")) for source in sources)
+    set_already = config is not None or any(one.startswith("chunk_scenarios") for one in settings)
+    return (
+        ["chunk_scenarios=2"]
+        if own and not set_already and (trajectories or 0) <= 200 and trajectories
+        else []
+    )
 
 
 def _read_config(preset: str, file: Path | None, settings: list[str], options: dict[str, Any]) -> BuildConfig:
@@ -239,7 +343,12 @@ class _Watch:
         now = time.monotonic()
         if now - self._last >= 5 or progress.accepted >= progress.wanted:
             self._last = now
-            print(f"{progress.accepted} of {progress.wanted} gold trajectories", file=sys.stderr, flush=True)
+            empty = f"; the last {progress.empty} chunks gave none" if progress.empty > 1 else ""
+            print(
+                f"{progress.accepted} of {progress.wanted} gold trajectories{empty}",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def _print_plan(plan: DryRun, as_json: bool) -> None:
@@ -275,40 +384,3 @@ def _print_plan(plan: DryRun, as_json: bool) -> None:
 
 def _dollars(usd: float | None) -> str:
     return "unknown" if usd is None else f"{usd:,.2f}"
-
-
-def _print_result(run: Run, seconds: float, as_json: bool) -> None:
-    info = run.info
-    counts = info["counts"]
-    if as_json:
-        import json
-
-        typer.echo(json.dumps({"run": str(run.path), "stop_reason": info["stop_reason"], "counts": counts}))
-        return
-    gold = counts.get("gold", 0)
-    kinds = ", ".join(f"{number} {kind}" for kind, number in counts.get("executions", {}).items())
-
-    def share(name: str) -> str:
-        return f"{100 * counts.get(name, 0) / gold:.0f} %" if gold else "-"
-
-    lengths = "  ".join(f"{length}: {number}" for length, number in counts.get("gold_length", {}).items())
-    domains = ", ".join(counts.get("gold_domain", {}))
-    typer.echo(
-        f"{gold} gold trajectories over {domains} in {seconds:.1f} s (stopped by: {info['stop_reason']})"
-    )
-    typer.echo(f"  actions       {lengths}")
-    typer.echo(
-        f"  parallel      {share('gold_parallel')}   data edges {share('gold_data_edge')}   order edges {share('gold_order_edge')}"
-    )
-    extra = f"{counts.get('contrastive', 0)} trajectories, {counts.get('decision_points', 0)} decision points"
-    typer.echo(f"  contrast      {extra}, {counts.get('no_call', 0)} requests without a call")
-    typer.echo(f"  executions    {kinds}")
-    if asked := counts.get("llm_requests"):
-        failed = sum(counts.get("llm_failures", {}).values())
-        usd = info["cost"]["usd"]
-        cost = f"{info['cost']['tokens']:,} tokens, {'cost unknown' if usd is None else f'{usd:.2f} USD'}"
-        typer.echo(f"  models        {asked} requests, {failed} without use; {cost}")
-    typer.echo(f"  tables        {run.path}/tables/")
-    typer.echo(f"  card          {run.path}/README.md")
-    typer.echo(f"  report        {run.path}/report.html")
-    typer.echo(f"next: planarena inspect {run.path}")

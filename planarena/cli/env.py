@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planarena.cli import plain
+from planarena.cli.env_draft import draft
 
 if TYPE_CHECKING:
+    from planarena.config import BuildConfig
     from planarena.environments.sources.source import SourceOptions, Unit
+    from planarena.pipeline.aim_samples import AimSamples
 
 __all__ = ["app"]
 
-app = typer.Typer(add_completion=False, help="Write, check, show and play environments.")
+_WORLDS = 20
+
+app = typer.Typer(add_completion=False, help="Write, draft, check, show and play environments.")
 
 Folder = Annotated[str, typer.Argument(metavar="ENV", help="An environment folder, or builtin:DOMAIN.")]
 Trusted = Annotated[
@@ -57,7 +62,7 @@ def new(
             text = text.replace(f"@{key}@", value)
         (folder / item.name.removesuffix(".txt")).write_text(text, encoding="utf-8")
     shown = plain(str(folder))
-    typer.echo(f"wrote {shown}: environment.py, world.py, words.yaml, seeds.yaml, README.md")
+    typer.echo(f"wrote {shown}: environment.py, world.py, words.yaml, goals.yaml, seeds.yaml, README.md")
     typer.echo(f"next: planarena env check {shown}")
 
 
@@ -94,6 +99,17 @@ def check(
             for length in (2, 3, 4)
             if lengths.get(str(length), 0) < tasks
         ]
+        findings += [
+            Finding(
+                "goals",
+                f"goals.yaml: {one.name}",
+                f"is never drawn in {_WORLDS} worlds"
+                + "".join(f"; {count} times: {why}" for why, count in one.misfits.most_common(2)),
+                "loosen what it picks or needs, or have the world hold what it is about",
+            )
+            for one in _aim_samples(_source_of(folder), "", trusted, unsafe, _WORLDS)
+            if not one.told
+        ]
     if as_json:
         typer.echo(
             json.dumps(
@@ -112,11 +128,26 @@ def check(
     return 2 if findings else 0
 
 
+app.command()(draft)
+
+
 @app.command()
-def show(folder: Folder, trusted: Trusted = False, unsafe: Unsafe = False, as_json: AsJson = False) -> None:
-    """Show an environment: its tools, a world, and sample requests with what was done."""
+def show(
+    folder: Folder,
+    aims: Annotated[
+        int, typer.Option("--aims", metavar="N", help="Show N samples of every aim, and nothing else.")
+    ] = 0,
+    aim: Annotated[str, typer.Option("--aim", metavar="NAME", help="Samples of this aim alone.")] = "",
+    trusted: Trusted = False,
+    unsafe: Unsafe = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show an environment: its tools, a world, its aims, and sample requests with what was done."""
     import json
 
+    if aims or aim:
+        _show_aims(_source_of(folder), aim, aims or 3, trusted, unsafe)
+        return
     unit, source = _open(folder, trusted, unsafe)
     opened = unit.open("0000000000000007")
     tables = opened.world.store.dump()
@@ -150,6 +181,8 @@ def show(folder: Folder, trusted: Trusted = False, unsafe: Unsafe = False, as_js
         typer.echo(plain(f"  {table}: {len(rows)} records"))
         for record in list(rows.values())[:2]:
             typer.echo(plain(f"      {json.dumps(record, ensure_ascii=False)[:150]}"))
+    typer.echo("\naims")
+    _show_aims(source, "", 1, trusted, unsafe, worlds=4)
     typer.echo("\nrequests")
     for turns, calls, answers in _samples(source, trusted, unsafe):
         for place, turn in enumerate(turns):
@@ -163,15 +196,29 @@ def show(folder: Folder, trusted: Trusted = False, unsafe: Unsafe = False, as_js
 @app.command()
 def play(
     folder: Folder,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Which world.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Which world, or which conversation.")] = 1,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", metavar="scripted|model:ID", help="A user speaks; you act and answer."),
+    ] = None,
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="With --user: the kind of conversation; any.")
+    ] = "",
     trusted: Trusted = False,
     unsafe: Unsafe = False,
 ) -> int:
-    """Act in an environment by hand: call tools, see what changed, undo, save what you did."""
+    """Act in an environment by hand: call tools, see what changed, undo, save what you did; alone or for a user."""
     from planarena.cli._play import Game
 
-    unit, source = _open(folder, trusted, unsafe)
-    return Game(unit, source, f"{seed:016x}").run()
+    if user is None:
+        unit, source = _open(folder, trusted, unsafe)
+        return Game(unit, source, f"{seed:016x}").run()
+    from planarena.cli._play_user import open_conversation
+    from planarena.users import Users
+
+    with Users(user) as users:
+        unit, source = _open(folder, trusted, unsafe)
+        return open_conversation(unit, source, users, seed, kind, trusted, unsafe).run()
 
 
 def _folder_of(folder: str) -> Path:
@@ -199,18 +246,52 @@ def _open(folder: str, trusted: bool, unsafe: bool) -> tuple[Unit, str]:
     ), folder if builtin else f"env:{path}"
 
 
-def _build(source: str, out: Path, gold: int, trusted: bool, unsafe: bool) -> Any:
-    import planarena
-    from planarena.config import AllowedConfig, BuildConfig, ContrastConfig
+def _source_of(folder: str) -> str:
+    return folder if folder.startswith("builtin:") else f"env:{Path(folder.removeprefix('env:'))}"
 
-    config = BuildConfig(
+
+def _show_aims(source: str, only: str, most: int, trusted: bool, unsafe: bool, worlds: int = 20) -> None:
+    """Print samples of aims, and how many worlds each of them suits."""
+    for one in _aim_samples(source, only, trusted, unsafe, worlds):
+        typer.echo(plain(f"  {one.name}: suits {len(one.told)} of {worlds} worlds"))
+        for why, count in one.misfits.most_common(3):
+            typer.echo(plain(f"      {count} times: {why}"))
+        for lines in one.told[:most]:
+            for line in lines:
+                typer.echo(plain(f"    {line[:400]}"))
+            typer.echo("")
+
+
+def _aim_samples(source: str, only: str, trusted: bool, unsafe: bool, worlds: int) -> list[AimSamples]:
+    from planarena.pipeline.aim_samples import sample_aims
+    from planarena.pipeline.phases import allow_for
+
+    config = _config(source, Path("unused"), 1, trusted, unsafe)
+    allow_for(config)
+    return sample_aims(config, range(worlds), (only,) if only else ())
+
+
+def _config(
+    source: str, out: Path, gold: int, trusted: bool, unsafe: bool, *, aims: float | None = None
+) -> BuildConfig:
+    from planarena.config import AllowedConfig, BuildConfig, CompositionConfig, ContrastConfig
+
+    return BuildConfig(
         sources=(source,),
         out=str(out),
         trajectories=gold,
+        composition=CompositionConfig() if aims is None else CompositionConfig(aims=aims),
         contrast=ContrastConfig(candidates=0, trajectories=0, no_calls=0),
         allowed=AllowedConfig(unsafe_no_sandbox=unsafe, trusted=trusted),
     )
-    return planarena.build(config)
+
+
+def _build(
+    source: str, out: Path, gold: int, trusted: bool, unsafe: bool, *, aims: float | None = None
+) -> Any:
+    import planarena
+
+    return planarena.build(_config(source, out, gold, trusted, unsafe, aims=aims))
 
 
 def _count_tasks(source: str, trusted: bool, unsafe: bool) -> dict[str, int]:
@@ -219,7 +300,7 @@ def _count_tasks(source: str, trusted: bool, unsafe: bool) -> dict[str, int]:
     from collections import Counter
 
     with tempfile.TemporaryDirectory() as folder:
-        run = _build(source, Path(folder) / "run", 40, trusted, unsafe)
+        run = _build(source, Path(folder) / "run", 40, trusted, unsafe, aims=0.0)
         rows = run.table("trajectories").collect().filter(kind="gold")
         return {str(length): count for length, count in sorted(Counter(rows["n_actions"].to_list()).items())}
 

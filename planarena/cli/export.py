@@ -21,7 +21,8 @@ def export(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="hf (Parquet for datasets), openai, sharegpt, preference (JSON lines) or verl (Parquet).",
+            help="hf, verl (Parquet), openai, sharegpt, preference, nemo-gym (JSON lines), or a project that plays "
+            "the tasks: openenv, verifiers, trl.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A new or empty folder.")],
@@ -72,6 +73,17 @@ def export(
             help="preference, verl: role of tool results: tool, or user for templates that drop them.",
         ),
     ] = "tool",
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
+    ] = False,
+    difficulty: Annotated[
+        str,
+        typer.Option(
+            "--difficulty",
+            metavar="LOW:HIGH",
+            help="Only tasks with such a pass rate, as 0.2:0.8, or 0.2:0.8@MODEL (see `planarena rate`).",
+        ),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Write a run as rows for training, split into train, validation and test."""
@@ -104,11 +116,12 @@ def export(
         plan,  # type: ignore[arg-type]
         signatures or None,  # type: ignore[arg-type]
         result_role,  # type: ignore[arg-type]
+        difficulty,
     )
     opened = Run.open(run)
     if repository:
         check_repository(repository, replace=replace)
-    written = write(opened, format, out, options, _Watch(quiet=as_json).show, replace=replace)
+    written = write(opened, format, out, options, _Watch(quiet=quiet or as_json).show, replace=replace)
     url = push_to_hub(written.path, repository, public=public, replace=replace) if repository else ""
     if as_json:
         import json
@@ -132,6 +145,10 @@ def _next_step(format: str, path: Path) -> str:
         "sharegpt": f"llamafactory-cli train ... dataset_dir={path} dataset=planarena_train",
         "preference": f"datasets.load_dataset('json', data_files={train!r}) for TRL's DPOTrainer",
         "verl": f"data.train_files={path / 'rl' / 'train.parquet'} (docs/verl.md names the reward function)",
+        "openenv": f"openenv validate {path} --level static  (README.md says how to serve it)",
+        "verifiers": f"pip install {path}  (README.md says how to evaluate)",
+        "trl": f"python {path / 'train.py'}",
+        "nemo-gym": f"ng_collect_rollouts +input_jsonl_fpath={train}  (README.md says more)",
     }
     return steps[format]
 

@@ -43,6 +43,9 @@ def import_(
         str,
         typer.Option("--licence", metavar="ID", help="An SPDX id in place of what the set's card states."),
     ] = "",
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Turn existing traces and datasets into a run; nothing is executed."""
@@ -63,7 +66,7 @@ def import_(
     def choose_split(scenario_id: str) -> str:
         return split_of(shares, scenario_id, ())
 
-    watch = _Watch(quiet=as_json)
+    watch = _Watch(quiet=quiet or as_json)
     made = import_traces(source, format, out, options, split_of=choose_split, progress=watch.show)
     counts = made.counts
     if as_json:

@@ -39,21 +39,22 @@ def report(
 ) -> None:
     """Write the HTML report of a run, or compare several.
 
-    One build: its report is written again. Several builds, imports, evaluations or training runs: their tables are
+    One build or training run: its report is written again. Several builds, imports, evaluations or training runs: their tables are
     printed side by side, and written where --out and --markdown say; differences are taken from the first.
     """
     from planarena.errors import UserError
 
     kind = _kind_of_all(folders)
     alone = kind == "build" and len(folders) == 1
-    page = folders[0] / "report.html" if alone and out is None else out
+    trained = kind == "training" and len(folders) == 1
+    page = folders[0] / "report.html" if (alone or trained) and out is None else out
     if show and page is None:
         raise UserError(
             "there is no page to open", where="--open", fix="say with --out FILE where to write it"
         )
     made = _Made() if alone and markdown is None and latex is None else _compare(kind, folders)
     if page is not None:
-        _write(page, _render(folders[0]) if alone else made.html)
+        _write(page, _render(folders[0]) if alone else _render_training(folders[0]) if trained else made.html)
     if markdown is not None:
         _write(markdown, made.markdown)
     if items is not None:
@@ -130,7 +131,7 @@ def _kind(folder: Path) -> str:
         kind = "build"
     if kind == "evaluation":
         return "evaluation"
-    if kind not in {"build", "import"}:
+    if kind not in {"build", "import", "augment"}:
         raise UserError(
             f"there is no report for a run of the kind {kind!r}",
             where=str(folder),
@@ -145,6 +146,12 @@ def _render(folder: Path) -> str:
     from planarena.report import render_report
 
     return render_report(Run.open(folder))
+
+
+def _render_training(folder: Path) -> str:
+    from planarena.report import render_training
+
+    return render_training(folder)
 
 
 def _compare(kind: str, folders: list[Path]) -> _Made:

@@ -24,13 +24,15 @@ def list_tools(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="[SOURCE]", help="builtin[:DOMAIN], tools.json, openapi:PATH, mcp:FILE or python:MODULE."
+            metavar="[SOURCE]",
+            help="mytools.py, api.yaml, servers.json or tools.json; builtin[:DOMAIN], openapi:PATH, mcp:FILE, python:MODULE.",
         ),
     ] = "builtin",
     unsafe: Unsafe = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print names, descriptions and schemas.")] = False,
 ) -> None:
     """List the tools of a source."""
+    source = _with_kind(source, as_json)
     tools = _tools_of(source, unsafe)
     if as_json:
         import json
@@ -69,7 +71,8 @@ def check(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE", help="A JSON list of tools, openapi:PATH, mcp:FILE or python:MODULE."
+            metavar="SOURCE",
+            help="mytools.py, api.yaml, servers.json or tools.json; openapi:PATH, mcp:FILE, python:MODULE.",
         ),
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
@@ -78,7 +81,8 @@ def check(
     """Check a source and show every problem of its tools; exit 2 if there is one."""
     from planarena.environments.sources import split_source
 
-    if not Path(source).exists() and split_source(source)[0] in {"openapi", "mcp", "python", "http"}:
+    source = _with_kind(source, as_json)
+    if split_source(source)[0] in {"openapi", "mcp", "python", "http"}:
         return _check_source(source, unsafe, as_json)
     file = Path(source.removeprefix("json:"))
     return _check_list(file, as_json)
@@ -143,10 +147,13 @@ def _check_source(source: str, unsafe: bool, as_json: bool) -> int:
             ]
     else:
         opened = open_source(source, SourceOptions(unsafe_no_sandbox=unsafe))
-        usable = len(opened.tools)
+        usable = 0
         for unit in opened.units:
-            failures: dict[str, str] = getattr(unit, "failures", dict)()
-            problems += [{"where": name, "what": what} for name, what in failures.items()]
+            verdicts = getattr(unit, "verdicts", None)
+            usable += len(unit.operations)
+            for one in verdicts() if verdicts is not None else ():
+                advice = f" (write {one.write})" if one.write else ""
+                problems += [] if one.used else [{"where": one.tool, "what": f"{one.why}{advice}"}]
         notes = [f"{tool.wire_name}: {repair}" for tool in opened.tools for repair in tool.schema_repairs]
     if as_json:
         typer.echo(
@@ -186,7 +193,7 @@ def import_tools(
 
     if out.exists() and not force:
         raise UserError("exists already", where=str(out), fix="give another --out, or --force to replace it")
-    tools = with_wire_names(_tools_of(source, unsafe))
+    tools = with_wire_names(_tools_of(_with_kind(source, as_json), unsafe))
     dropped: list[Any] = []
     if against:
         benchmarks = []
@@ -249,7 +256,7 @@ def call(
         ) from error
     if not isinstance(given, dict):
         raise UserError("the arguments are no object", where=tool, fix="""write '{"name": "value"}'""")
-    world = _world_with(source, tool, seed, unsafe, model)
+    world = _world_with(_with_kind(source, quiet=True), tool, seed, unsafe, model)
     outcome = world.call(tool, given)
     shown = {"status": outcome.status, "result": outcome.result, "error": outcome.error}
     shown |= {"execution_kind": world.execution_kind, "state": world.digest()}
@@ -324,6 +331,13 @@ def _row_of(tool: Tool) -> dict[str, Any]:
     return row
 
 
+def _with_kind(source: str, quiet: bool) -> str:
+    """Return a source with its kind, which is said where it was recognised."""
+    from planarena.cli._own_sources import with_kinds
+
+    return with_kinds([source], quiet=quiet)[0]
+
+
 def _tools_of(source: str, unsafe: bool = False) -> list[Tool]:
     from planarena.environments import operations
     from planarena.environments.domains import load_domain
@@ -332,8 +346,6 @@ def _tools_of(source: str, unsafe: bool = False) -> list[Tool]:
     from planarena.tools import read_tool_list
 
     if source != "builtin" and not source.startswith("builtin:"):
-        if Path(source).exists():
-            return read_tool_list(source)
         kind, rest = split_source(source)
         if kind == "openapi":
             from planarena.environments.sources.openapi.source import openapi_tools

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import shutil
 import time
+from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,49 +19,104 @@ __all__ = ["train"]
 
 
 def train(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="With --list: what this one takes.")
+    ] = None,
     algorithm: Annotated[
         str | None,
-        typer.Option("--algorithm", metavar="NAME", help="An algorithm or preset of --list."),
+        typer.Option(
+            "--algorithm", metavar="NAME", help="An algorithm or preset of --list.", rich_help_panel="What"
+        ),
     ] = None,
     data: Annotated[
-        str | None, typer.Option("--data", metavar="RUN|FILE|FOLDER", help="Where the rows come from.")
+        str | None,
+        typer.Option(
+            "--data", metavar="RUN|FILE|FOLDER", help="Where the rows come from.", rich_help_panel="What"
+        ),
     ] = None,
-    out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The folder of the run.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="The folder of the run.", rich_help_panel="What"),
+    ] = None,
     reward: Annotated[
-        str | None, typer.Option("--reward", metavar="NAME", help="Another reward than the recipe's.")
+        str | None,
+        typer.Option(
+            "--reward", metavar="NAME", help="Another reward than the recipe's.", rich_help_panel="How"
+        ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", metavar="PATH|tiny", help="A causal model with its tokenizer; tiny: a small new one."
+            "--model",
+            metavar="PATH|tiny",
+            help="A causal model with its tokenizer; tiny: a small new one.",
+            rich_help_panel="What",
         ),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option("--engine", metavar="local|verl", help="One process, or a cluster.")
+        str | None,
+        typer.Option(
+            "--engine", metavar="local|verl", help="One process, or a cluster.", rich_help_panel="How"
+        ),
     ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", metavar="N", help="Optimiser steps.")] = None,
-    seed: Annotated[int | None, typer.Option("--seed", metavar="N", help="Of everything random.")] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", help="Optimiser steps.", rich_help_panel="What")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Of everything random.", rich_help_panel="How")
+    ] = None,
     judge_model: Annotated[
         str | None,
-        typer.Option("--judge-model", metavar="ID", help="A model that judges; none: offline scorers."),
+        typer.Option(
+            "--judge-model",
+            metavar="ID",
+            help="A model that judges; none: offline scorers.",
+            rich_help_panel="How",
+        ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw an earlier run in DIR away.")] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="List every algorithm and preset.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Throw an earlier run in DIR away.", rich_help_panel="The run")
+    ] = False,
+    list_all: Annotated[
+        bool, typer.Option("--list", help="List every algorithm and preset.", rich_help_panel="What")
+    ] = False,
     config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="A YAML file of settings.")
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="A YAML file of settings.", rich_help_panel="Settings"),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="K=V", help="One setting, as options.zeta=0.05 or rollout.group_size=4."
+            "--set",
+            metavar="K=V",
+            help="One setting, as options.zeta=0.05 or rollout.group_size=4.",
+            rich_help_panel="Settings",
         ),
     ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Train a policy with any of the algorithms."""
     if list_all:
-        _print_list(as_json)
+        _print_list(name or algorithm or "", as_json)
         return
+    if name is not None:
+        from planarena.errors import UserError
+
+        raise UserError(
+            f"{name!r} is no option",
+            where="planarena train",
+            fix=f"write --algorithm {name}, or --list {name}",
+        )
+    from planarena.cli._training import TrainingWatch
+
+    if find_spec("torch") is None:  # said before anything else is
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+    watch = TrainingWatch(quiet or as_json)
+    # Importing torch takes seconds, in which nothing else could be shown.
+    watch.say("loading torch and the data")
     from planarena.trainers import train as train_run
 
     read = _read_config(
@@ -78,9 +135,9 @@ def train(
         },
     )
     started = time.perf_counter()
-    with _Watch(as_json) as watch:
-        result = train_run(read, show=watch.show, say=watch.say, fresh=fresh)
-    _print_result(read, result, time.perf_counter() - started, as_json)
+    with watch:
+        result = train_run(read, show=watch.show, say=watch.say, stage=watch.stage, fresh=fresh)
+    _print_result(read, result, time.perf_counter() - started, quiet=quiet, as_json=as_json)
 
 
 def _read_config(file: Path | None, settings: list[str], options: dict[str, Any]) -> TrainConfig:
@@ -107,138 +164,76 @@ def _without_none(options: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in kept.items() if value is not None and value != {}}
 
 
-class _Watch:
-    """Shows progress: a bar on a terminal, plain lines otherwise, nothing with --json."""
+def _print_result(
+    config: TrainConfig, result: TrainResult, seconds: float, *, quiet: bool, as_json: bool
+) -> None:
+    if not as_json:
+        from planarena.cli._training import print_training
 
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._bar: Any = None
-        self._task: Any = None
-        self._last = 0.0
-
-    def __enter__(self) -> _Watch:
-        if not self._quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._bar = Progress(
-                TextColumn("steps"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("left"),
-                TimeRemainingColumn(),
-                TextColumn("{task.description}", markup=False),
-                console=Console(stderr=True),
-            )
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def say(self, text: str) -> None:
-        """Print a line beside the progress."""
-        from planarena.cli import plain
-
-        if self._quiet:
-            return
-        if self._bar is not None:
-            self._bar.console.print(plain(text), markup=False, highlight=False)
-        else:
-            print(plain(text), file=sys.stderr, flush=True)
-
-    def show(self, done: int, total: int, metrics: dict[str, Any]) -> None:
-        """Show a step."""
-        told = _told(metrics)
-        if self._quiet:
-            return
-        if self._bar is not None:
-            if self._task is None:
-                self._task = self._bar.add_task("", total=total, completed=done)
-            self._bar.update(self._task, completed=done, description=told)
-            return
-        now = time.monotonic()
-        if now - self._last >= 5 or done >= total or not _VALIDATED.isdisjoint(metrics):
-            self._last = now
-            print(f"step {done} of {total}  {told}", file=sys.stderr, flush=True)
-
-
-_SHOWN = {
-    "reward/mean": "reward",
-    "reward/success": "success",
-    "loss/sft": "sft loss",
-    "preference/accuracy": "accuracy",
-    "length/mean": "length",
-    "policy/entropy": "entropy",
-    "validation/success": "validation",
-    "bench/success": "bench",
-}
-
-
-_VALIDATED = {"validation/success", "bench/success"}
-
-
-def _told(metrics: dict[str, Any]) -> str:
-    return "  ".join(f"{word} {metrics[key]:.3f}" for key, word in _SHOWN.items() if key in metrics)
-
-
-def _print_result(config: TrainConfig, result: TrainResult, seconds: float, as_json: bool) -> None:
-    info = result.info
-    if as_json:
-        import json
-
-        typer.echo(
-            json.dumps(
-                {
-                    "out": result.out,
-                    "steps": result.steps,
-                    "checkpoint": result.checkpoint,
-                    "best": result.best,
-                    "metrics": result.metrics,
-                    "counts": info.get("counts", {}),
-                    "skipped_steps": info.get("skipped_steps", 0),
-                }
-            )
-        )
+        print_training(config, result, seconds, quiet=quiet)
         return
-    typer.echo(f"{config.algorithm}: {result.steps} steps in {seconds:.1f} s")
-    if result.metrics:
-        typer.echo(f"  last step     {_told(result.metrics)}")
-    if info.get("skipped_steps"):
-        typer.echo(f"  skipped       {info['skipped_steps']} updates whose loss or gradient was not finite")
-    typer.echo(f"  metrics       {result.out}/metrics.jsonl")
-    typer.echo(f"  curves        {result.out}/plot.png")
-    typer.echo(f"  checkpoint    {result.checkpoint}")
-    if result.best:
-        typer.echo(f"  best          {result.best} ({_chosen_by(info)})")
+    import json
+
+    info = result.info
+    typer.echo(
+        json.dumps(
+            {
+                "out": result.out,
+                "steps": result.steps,
+                "checkpoint": result.checkpoint,
+                "best": result.best,
+                "metrics": result.metrics,
+                "counts": info.get("counts", {}),
+                "skipped_steps": info.get("skipped_steps", 0),
+                "scoring": info.get("scoring", {}),
+            }
+        )
+    )
 
 
-def _chosen_by(info: dict[str, Any]) -> str:
-    best, select = info["best"], info["config"]["validation"]["select"]
-    words = {
-        "success": "success in validation",
-        "reward": "reward in validation",
-        "bench": "success on the bench",
-    }
-    return f"{words[select]} {best['value']:.3f}"
-
-
-def _print_list(as_json: bool) -> None:
+def _print_list(name: str, as_json: bool) -> None:
+    """Print a table of all algorithms and presets, or what one of them takes."""
     from planarena.trainers import list_algorithms
 
     entries = list_algorithms()
+    if name:
+        from planarena.errors import UserError
+
+        near = get_close_matches(name, [entry["name"] for entry in entries], n=1)
+        entries = [entry for entry in entries if entry["name"] == name]
+        if not entries:
+            fix = f"did you mean {near[0]}?" if near else "`planarena train --list` names them"
+            raise UserError(f"there is no algorithm {name!r}", where="--list", fix=fix)
     if as_json:
         import json
 
         typer.echo(json.dumps(entries))
-        return
+    elif name:
+        _print_options(entries[0])
+    else:
+        _print_table(entries)
+
+
+def _print_table(entries: list[dict[str, Any]]) -> None:
+    """One line for each, no wider than the terminal."""
+    width = max(shutil.get_terminal_size((100, 24)).columns, 40)
+    names = max(len(entry["name"]) for entry in entries)
     for entry in entries:
-        mark = " (approximate)" if entry["approximate"] and "approximate" not in entry["title"] else ""
-        preset = f"  preset of {entry['preset_of']}" if entry["preset_of"] else ""
-        typer.echo(f"{entry['name']}: {entry['title']}{mark}  [{entry['paper']}]{preset}")
-        typer.echo(f"  needs: {', '.join(entry['needs']) or 'nothing'}")
-        if entry["reward"]:
-            typer.echo(f"  reward: {entry['reward']}  format: {entry['format']}")
-        for option in entry["options"]:
-            typer.echo(f"  {option['name']} = {option['default']}  {option['about']}  [{option['source']}]")
+        line = f"{entry['name']:<{names}}  {_title(entry)}"
+        typer.echo(line if len(line) <= width else f"{line[: width - 3].rstrip()}...")
+    typer.echo("`planarena train --list NAME` says what one needs, its reward, format and options")
+
+
+def _title(entry: dict[str, Any]) -> str:
+    mark = " (approximate)" if entry["approximate"] and "approximate" not in entry["title"] else ""
+    preset = f", preset of {entry['preset_of']}" if entry["preset_of"] else ""
+    return f"{entry['title']}{mark}{preset} [{entry['paper']}]"
+
+
+def _print_options(entry: dict[str, Any]) -> None:
+    typer.echo(f"{entry['name']}: {_title(entry)}")
+    typer.echo(f"  needs: {', '.join(entry['needs']) or 'nothing'}")
+    if entry["reward"]:
+        typer.echo(f"  reward: {entry['reward']}  format: {entry['format']}")
+    for option in entry["options"]:
+        typer.echo(f"  {option['name']} = {option['default']}  {option['about']}  [{option['source']}]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planarena.episodes.episode import Backend, Episode, ExecutedCall, Taken
+from planarena.episodes.episode import Backend, Episode, ExecutedCall
 from planarena.episodes.goal import Goal, RequiredOutput, reached, succeeded
 from planarena.episodes.replay import ReplayBackend, WithheldCallError
 
@@ -13,7 +13,6 @@ __all__ = [
     "Goal",
     "ReplayBackend",
     "RequiredOutput",
-    "Taken",
     "WithheldCallError",
     "reached",
     "succeeded",

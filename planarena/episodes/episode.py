@@ -12,7 +12,7 @@ from planarena.environments.state import Footprint
 from planarena.environments.world import Outcome, Status
 from planarena.tasks.atoms import Call, fill
 
-__all__ = ["Backend", "Episode", "ExecutedCall", "Taken"]
+__all__ = ["Backend", "Episode", "ExecutedCall"]
 
 _UNBOUND = {"code": "unbound", "message": "A value that an earlier step should have produced is missing."}
 _UNBOUND_OUTCOME = Outcome("schema_error", None, _UNBOUND)
@@ -69,10 +69,6 @@ class ExecutedCall(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def outcome(self) -> Outcome:
         """What the call gave, without the call."""
         return Outcome(self.status, self.result, self.error)
-
-
-# The name that it had before.
-Taken = ExecutedCall
 
 
 class Episode:

@@ -25,10 +25,12 @@ class RequiredOutput(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         tool: Wire name.
         values: (path into the result, value) pairs.
+        error: Where the answer reports that a call failed: the code that some failed call of `tool` must have shown.
     """
 
     tool: str
     values: tuple[tuple[Path, Any], ...]
+    error: str = ""
 
     def shown_by(self, result: Any) -> bool:
         """Say whether a result holds every value at its path."""
@@ -79,9 +81,15 @@ def reached(goal: Goal, state_hash: str, observed: Iterable[tuple[str, Outcome]]
     if not goal.required_outputs:
         return True
     results: dict[str, list[Any]] = {}
+    errors: set[tuple[str, str]] = set()
     for tool, outcome in observed:
         if outcome.status == "ok":
             results.setdefault(tool, []).append(outcome.result)
+        elif outcome.error is not None:
+            errors.add((tool, outcome.error["code"]))
     return all(
-        any(map(required.shown_by, results.get(required.tool, ()))) for required in goal.required_outputs
+        (required.tool, required.error) in errors
+        if required.error
+        else any(map(required.shown_by, results.get(required.tool, ())))
+        for required in goal.required_outputs
     )

@@ -12,7 +12,7 @@ from planarena.formats.blocks import BlockError, read_json
 from planarena.formats.native import Native
 from planarena.formats.parsed import Call
 from planarena.formats.vendors import VENDORS
-from planarena.formats.written import Said, split_thought
+from planarena.formats.written import ReadCalls, split_thought
 
 __all__ = ["READERS", "Reading", "read_output", "write_output"]
 
@@ -110,7 +110,7 @@ def write_output(form: str, calls: Sequence[Call], content: str = "") -> str:
     return VENDORS[wanted].write(calls, content) if calls else content
 
 
-def _reading(name: str, read: Said, thought: str) -> Reading:
+def _reading(name: str, read: ReadCalls, thought: str) -> Reading:
     return Reading(name, read.calls, read.content, read.thought or thought, read.problem)
 
 

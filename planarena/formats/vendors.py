@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from planarena.formats.parsed import Call
-from planarena.formats.written import Said, call_list, call_object, write_arguments
+from planarena.formats.written import ReadCalls, call_list, call_object, write_arguments
 from planarena.formats.written_marked import (
     gemma_text,
     read_deepseek,
@@ -59,7 +59,7 @@ class Vendor(NamedTuple):
         write: Calls and words -> text that `read` returns them from.
     """
 
-    read: Callable[[str], Said | None]
+    read: Callable[[str], ReadCalls | None]
     write: Callable[[Sequence[Call], str], str]
 
 

@@ -11,7 +11,7 @@ from planarena.formats.blocks import MAX_BLOCK, BlockError, read_json
 from planarena.formats.parsed import Call
 
 __all__ = [
-    "Said",
+    "ReadCalls",
     "as_calls",
     "call_list",
     "call_object",
@@ -35,7 +35,7 @@ _NAMES = ("name", "function", "tool", "tool_name")
 _THINKING = re.compile(r"\s*<think>")
 
 
-class Said(NamedTuple):
+class ReadCalls(NamedTuple):
     """What one reader found.
 
     Attributes:
@@ -135,12 +135,12 @@ def calls_of_text(text: str) -> tuple[Call, ...]:
     return found
 
 
-def marked(text: str, content: str) -> Said:
+def marked(text: str, content: str) -> ReadCalls:
     """Read what stands behind a mark: calls in JSON up to the end."""
     try:
-        return Said(calls_of_text(ended(text)), content.strip())
+        return ReadCalls(calls_of_text(ended(text)), content.strip())
     except BlockError as error:
-        return Said((), content.strip(), str(error))
+        return ReadCalls((), content.strip(), str(error))
 
 
 def call_object(call: Call, key: str = "arguments") -> str:
@@ -158,7 +158,7 @@ def write_arguments(call: Call) -> str:
     return json.dumps(call.arguments, ensure_ascii=False)
 
 
-def named_calls(found: Iterable[tuple[str, str]], content: str) -> Said:
+def named_calls(found: Iterable[tuple[str, str]], content: str) -> ReadCalls:
     """Calls whose name and arguments stand apart."""
     calls = []
     for name, written in found:
@@ -166,13 +166,13 @@ def named_calls(found: Iterable[tuple[str, str]], content: str) -> Said:
         try:
             arguments = read_json(body) if body else {}
         except BlockError as error:
-            return Said((), content, f"the arguments of {name[:80]}: {error}")
+            return ReadCalls((), content, f"the arguments of {name[:80]}: {error}")
         if isinstance(arguments, str):
             try:
                 arguments = read_json(arguments)
             except BlockError as error:
-                return Said((), content, f"the arguments of {name[:80]}: {error}")
+                return ReadCalls((), content, f"the arguments of {name[:80]}: {error}")
         if not isinstance(arguments, dict):
-            return Said((), content, f"the arguments of {name[:80]} are no object")
+            return ReadCalls((), content, f"the arguments of {name[:80]} are no object")
         calls.append(Call(name.strip(), arguments))
-    return Said(tuple(calls), content)
+    return ReadCalls(tuple(calls), content)

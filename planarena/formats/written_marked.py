@@ -8,7 +8,7 @@ from typing import Any
 
 from planarena.formats.blocks import BlockError, read_json
 from planarena.formats.parsed import Call
-from planarena.formats.written import Said, as_calls, ended, json_values, marked, named_calls
+from planarena.formats.written import ReadCalls, as_calls, ended, json_values, marked, named_calls
 from planarena.formats.written_plainly import python_calls
 
 __all__ = [
@@ -25,7 +25,7 @@ _MISTRAL = "[TOOL_CALLS]"
 _MISTRAL_NAME = re.compile(r"\s*([^\s\[\]{}]{1,200}?)\s*(?:\[CALL_ID\][^\[{]{0,80})?(?:\[ARGS\])?\s*(?=\{)")
 
 
-def read_mistral(text: str) -> Said | None:
+def read_mistral(text: str) -> ReadCalls | None:
     """Read `[TOOL_CALLS]`: a JSON list, or a name and its arguments each time."""
     head, mark, tail = text.partition(_MISTRAL)
     if not mark:
@@ -34,28 +34,28 @@ def read_mistral(text: str) -> Said | None:
     if tail.lstrip().startswith(("[", "{")):
         try:
             values, _ = json_values(tail)
-            return Said(tuple(call for value in values for call in as_calls(value)), head.strip())
+            return ReadCalls(tuple(call for value in values for call in as_calls(value)), head.strip())
         except BlockError as error:
-            return Said((), head.strip(), str(error))
+            return ReadCalls((), head.strip(), str(error))
     calls = []
     for part in tail.split(_MISTRAL):
         name = _MISTRAL_NAME.match(part)
         if name is None:
-            return Said((), head.strip(), "no name and arguments after [TOOL_CALLS]")
+            return ReadCalls((), head.strip(), "no name and arguments after [TOOL_CALLS]")
         try:
             values, _ = json_values(part, name.end())
         except BlockError as error:
-            return Said((), head.strip(), str(error))
+            return ReadCalls((), head.strip(), str(error))
         if not values or not isinstance(values[0], dict):
-            return Said((), head.strip(), "no object of arguments")
+            return ReadCalls((), head.strip(), "no object of arguments")
         calls.append(Call(name[1], values[0]))
-    return Said(tuple(calls), head.strip())
+    return ReadCalls(tuple(calls), head.strip())
 
 
 _DEEPSEEK, _SEPARATOR = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>"
 
 
-def read_deepseek(text: str) -> Said | None:
+def read_deepseek(text: str) -> ReadCalls | None:
     """Read DeepSeek's calls, of V3 and R1 (kind, name, fence) and of V3.1 (name)."""
     starts = [at for at in (text.find("<｜tool▁calls▁begin｜>"), text.find(_DEEPSEEK)) if at >= 0]
     if not starts:
@@ -64,7 +64,7 @@ def read_deepseek(text: str) -> Said | None:
     for part in text[begin:].split(_DEEPSEEK)[1:]:
         name, mark, body = part.partition("<｜tool▁call▁end｜>")[0].partition(_SEPARATOR)
         if not mark:
-            return Said((), text[:begin].strip(), "a call without its arguments")
+            return ReadCalls((), text[:begin].strip(), "a call without its arguments")
         name, body = name.strip(), body.strip()
         if name == "function":  # V3 and R1 write the kind first, then the name and a fenced block
             name, _, body = body.partition("\n")
@@ -77,7 +77,7 @@ _RECIPIENT = re.compile(r"<\|recipient\|>\s*(\S{1,200}?)\s*(?:\n|\s)?<\|content\
 _ANGLES = re.compile(r"(?:^|(?<=\n)|(?<=[>}\]]))>>>\s*([^\s{>]{1,200})\s*\n")
 
 
-def read_functionary(text: str) -> Said | None:
+def read_functionary(text: str) -> ReadCalls | None:
     """Read recipients: of version 2 in special tokens, of 3.2 after `>>>`."""
     mark = _RECIPIENT if "<|recipient|>" in text else _ANGLES if ">>>" in text else None
     found = list(mark.finditer(text)) if mark is not None else []
@@ -94,7 +94,7 @@ def read_functionary(text: str) -> Said | None:
     return named_calls(pairs, content)
 
 
-def read_granite(text: str) -> Said | None:
+def read_granite(text: str) -> ReadCalls | None:
     """Read what stands after `<|tool_call|>` or `<function_call>`."""
     for mark in ("<|tool_call|>", "<function_call>"):
         head, found, tail = text.partition(mark)
@@ -107,7 +107,7 @@ _GEMMA_CALL = re.compile(r"\s*call:([^\s{]{1,200})\s*(?=\{)")
 _GEMMA_TOKEN = re.compile(r"<escape>(.*?)<escape>|([{}\[\],:])|([^{}\[\],:<]+|<)", re.DOTALL)
 
 
-def read_gemma(text: str) -> Said | None:
+def read_gemma(text: str) -> ReadCalls | None:
     """Read FunctionGemma's calls, or Gemma 3's `tool_code` block."""
     if "<start_function_call>" in text:
         first, *parts = text.split("<start_function_call>")
@@ -115,13 +115,13 @@ def read_gemma(text: str) -> Said | None:
         for part in parts:
             one = _GEMMA_CALL.match(part)
             if one is None:
-                return Said((), head, "no call after its mark")
+                return ReadCalls((), head, "no call after its mark")
             try:
                 body = part[one.end() :].partition("<end_function_call>")[0]
                 calls.append(Call(one[1], read_json(_gemma_json(ended(body)))))
             except BlockError as error:
-                return Said((), head, str(error))
-        return Said(tuple(calls), head)
+                return ReadCalls((), head, str(error))
+        return ReadCalls(tuple(calls), head)
     head, mark, tail = text.partition("```tool_code")
     if not mark:
         return None
@@ -132,7 +132,7 @@ def read_gemma(text: str) -> Said | None:
         if body.startswith("[")
         else "[" + ", ".join(line for line in body.split("\n") if line.strip()) + "]"
     )
-    return python_calls(lines, head.strip()) or Said((), head.strip(), "the tool_code block is no call")
+    return python_calls(lines, head.strip()) or ReadCalls((), head.strip(), "the tool_code block is no call")
 
 
 def _gemma_json(text: str) -> str:
@@ -169,7 +169,7 @@ _TO = re.compile(r"to=([^\s<]+)")
 _HARMONY_END = re.compile(r"<\|(?:end|call|return|start)\|>")
 
 
-def read_harmony(text: str) -> Said | None:
+def read_harmony(text: str) -> ReadCalls | None:
     """Read channels: a recipient makes a call, analysis is a thought, the rest is said."""
     marks = list(_CHANNEL.finditer(text))
     if not marks:

@@ -10,7 +10,15 @@ from typing import Any
 
 from planarena.formats.blocks import BlockError, read_json
 from planarena.formats.parsed import Call
-from planarena.formats.written import Said, as_calls, calls_of_text, ended, json_values, marked, named_calls
+from planarena.formats.written import (
+    ReadCalls,
+    as_calls,
+    calls_of_text,
+    ended,
+    json_values,
+    marked,
+    named_calls,
+)
 
 __all__ = [
     "python_calls",
@@ -36,7 +44,7 @@ _DECODER = json.JSONDecoder()
 _TAG = "<|python_tag|>"
 
 
-def read_llama(text: str) -> Said | None:
+def read_llama(text: str) -> ReadCalls | None:
     """Read what follows `<|python_tag|>`, or JSON objects alone."""
     head, mark, tail = text.partition(_TAG)
     if mark:
@@ -44,21 +52,25 @@ def read_llama(text: str) -> Said | None:
         if body.startswith(("{", "[{")):
             return marked(body.replace(_TAG, ";"), head)
         found = read_python(body)
-        return found if found is not None else Said((), head.strip(), "no JSON after <|python_tag|>")
+        return found if found is not None else ReadCalls((), head.strip(), "no JSON after <|python_tag|>")
     body = ended(text).strip()
     if not body.startswith("{") or '"name"' not in body[:2000] or not _ARGUMENTS.search(body):
         return None
     try:
-        return Said(calls_of_text(body))
+        return ReadCalls(calls_of_text(body))
     except BlockError as error:
         begun = re.match(r'\{\s*"(?:type"\s*:\s*"function"\s*,\s*")?name"\s*:', body)
-        return Said((), "", str(error)) if begun and re.search(r'"(?:parameters|arguments)"', body) else None
+        return (
+            ReadCalls((), "", str(error))
+            if begun and re.search(r'"(?:parameters|arguments)"', body)
+            else None
+        )
 
 
 _FUNCTION = re.compile(r"<function=([^>{}\n]{1,200})>")
 
 
-def read_function_tag(text: str) -> Said | None:
+def read_function_tag(text: str) -> ReadCalls | None:
     """Read `<function=NAME>` with JSON inside."""
     marks = list(_FUNCTION.finditer(text))
     if not marks or "<parameter=" in text:
@@ -74,7 +86,10 @@ def read_function_tag(text: str) -> Said | None:
     )
 
 
-def read_hermes(text: str) -> Said | None:
+_MOST_BROKEN = 200
+
+
+def read_hermes(text: str) -> ReadCalls | None:
     """Read every `<tool_call>` block: JSON values one after the other; a tag inside a JSON string is part of it.
 
     What is no call is passed over and named as the problem; it does not void the calls beside it.
@@ -84,7 +99,9 @@ def read_hermes(text: str) -> Said | None:
         return None
     content, problem = text[:position].strip(), ""
     calls: list[Call] = []
-    while position != -1:
+    broken = 0
+    # A decoder's error counts the lines before it: so many blocks without a call take no more than a moment.
+    while position != -1 and broken < _MOST_BROKEN:
         position += len(_BLOCK)
         begun = len(calls)
         while (gap := _BETWEEN.match(text, position)) is not None:
@@ -99,15 +116,16 @@ def read_hermes(text: str) -> Said | None:
                 problem = str(error)
             position = end
         if len(calls) == begun:
+            broken += 1
             problem = problem or "no call in the block"
         position = text.find(_BLOCK, position)
-    return Said(tuple(calls), content, problem)
+    return ReadCalls(tuple(calls), content, problem)
 
 
 _PARAMETER = re.compile(r"<parameter=([^>\n]{1,200})>")
 
 
-def read_qwen_xml(text: str) -> Said | None:
+def read_qwen_xml(text: str) -> ReadCalls | None:
     """Read `<function=NAME>` with a tag for each parameter."""
     marks = list(_FUNCTION.finditer(text))
     if not marks or ("<parameter=" not in text and "<tool_call>" not in text):
@@ -118,14 +136,14 @@ def read_qwen_xml(text: str) -> Said | None:
     for mark, end in zip(marks, bounds, strict=True):
         body, closed, _ = text[mark.end() : end].partition("</function>")
         if not closed:
-            return Said((), content, f"the call of {mark[1][:80]} is not closed")
+            return ReadCalls((), content, f"the call of {mark[1][:80]} is not closed")
         arguments: dict[str, Any] = {}
         names = list(_PARAMETER.finditer(body))
         for name, stop in zip(names, [*(one.start() for one in names[1:]), len(body)], strict=False):
             value = body[name.end() : stop].rpartition("</parameter>")[0] or body[name.end() : stop]
             arguments[name[1]] = plain_value(value.removeprefix("\n").removesuffix("\n"))
         calls.append(Call(mark[1].strip(), arguments))
-    return Said(tuple(calls), content)
+    return ReadCalls(tuple(calls), content)
 
 
 def plain_value(text: str) -> Any:
@@ -156,11 +174,11 @@ def _unquoted(value: Any) -> str:
 _AGENT = re.compile(r"✿FUNCTION✿:\s*(\S{1,200})\s*✿ARGS✿:")
 
 
-def read_qwen_agent(text: str) -> Said | None:
+def read_qwen_agent(text: str) -> ReadCalls | None:
     """Read Qwen-Agent's marks."""
     marks = list(_AGENT.finditer(text))
     if not marks:
-        return Said((), text.partition("✿")[0].strip(), "no arguments") if "✿FUNCTION✿" in text else None
+        return ReadCalls((), text.partition("✿")[0].strip(), "no arguments") if "✿FUNCTION✿" in text else None
     bounds = [*(mark.start() for mark in marks[1:]), len(text)]
     found = (
         (mark[1], re.split("✿(?:RESULT|RETURN)✿", text[mark.end() : end])[0])
@@ -172,7 +190,7 @@ def read_qwen_agent(text: str) -> Said | None:
 _FENCE = re.compile(r"```(?:json|tool_call|tool_calls|xml)?\s*\n(.*?)(?:```|$)", re.DOTALL)
 
 
-def read_xlam(text: str) -> Said | None:
+def read_xlam(text: str) -> ReadCalls | None:
     """Read a JSON list of calls or an object that holds one, in a fence or alone."""
     body = ended(text).strip()
     content = ""
@@ -180,25 +198,25 @@ def read_xlam(text: str) -> Said | None:
     if fence is not None:
         content, body = body[: fence.start()].strip(), fence[1].strip()
     if body == "[]":
-        return Said(())
+        return ReadCalls(())
     if not body.startswith(("[", "{")) or not _ARGUMENTS.search(body):
         return None
     try:
         values, end = json_values(body)
     except BlockError as error:
         begun = re.match(r'\[\s*\{\s*"name"\s*:|\{\s*"(?:thought|tool_calls)"\s*:', body)
-        return Said((), content, str(error)) if begun else None
+        return ReadCalls((), content, str(error)) if begun else None
     if body[end:].strip():
         return None
     if len(values) == 1 and isinstance(values[0], dict) and isinstance(values[0].get("tool_calls"), list):
         try:
             calls = tuple(as_calls(values[0]["tool_calls"]))
         except BlockError as error:
-            return Said((), content, str(error))
+            return ReadCalls((), content, str(error))
         said = values[0].get("content") or values[0].get("thought") or content
-        return Said(calls, said if isinstance(said, str) else "")
+        return ReadCalls(calls, said if isinstance(said, str) else "")
     try:
-        return Said(tuple(call for value in values for call in as_calls(value)), content)
+        return ReadCalls(tuple(call for value in values for call in as_calls(value)), content)
     except BlockError:
         return None
 
@@ -206,7 +224,7 @@ def read_xlam(text: str) -> Said | None:
 # --- Python's way of writing calls ---------------------------------------------------------------------
 
 
-def read_python(text: str) -> Said | None:
+def read_python(text: str) -> ReadCalls | None:
     """Read a list of Python calls with literals as keyword arguments."""
     body = (
         ended(text).replace("<|python_start|>", "").replace("<|python_end|>", "").strip().strip("`").strip()
@@ -217,7 +235,7 @@ def read_python(text: str) -> Said | None:
     return python_calls(body, "")
 
 
-def python_calls(body: str, content: str) -> Said | None:
+def python_calls(body: str, content: str) -> ReadCalls | None:
     """Read the source of a list of calls; None where it is anything else."""
     if len(body) > _MAX_PYTHON:
         return None
@@ -226,7 +244,7 @@ def python_calls(body: str, content: str) -> Said | None:
         nodes = tree.elts if isinstance(tree, ast.List) else []
         if not nodes or not all(isinstance(node, ast.Call) for node in nodes):
             return None
-        return Said(tuple(_python_call(node) for node in nodes if isinstance(node, ast.Call)), content)
+        return ReadCalls(tuple(_python_call(node) for node in nodes if isinstance(node, ast.Call)), content)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
 

@@ -14,7 +14,7 @@ from planarena.proofs.outcomes import (
     ready_steps,
 )
 from planarena.proofs.references import Order, ReferenceFault, find_reference_fault, is_tied
-from planarena.proofs.replay import open_scenario, read_goal, replay_trajectory
+from planarena.proofs.replay import open_scenario, read_goal, read_message_goals, replay_trajectory
 from planarena.proofs.sense import Done, Sense, SenseFault
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "open_scenario",
     "prove_orders",
     "read_goal",
+    "read_message_goals",
     "ready_steps",
     "replay_trajectory",
     "scalars_of",

@@ -73,7 +73,12 @@ def _scalars_in(payload: bytes) -> frozenset[bytes]:
 
 
 def find_superfluous(
-    episode: Episode, program: Sequence[Call], goal: Goal, known: frozenset[bytes], results: Sequence[Any]
+    episode: Episode,
+    program: Sequence[Call],
+    goal: Goal,
+    known: frozenset[bytes],
+    results: Sequence[Any],
+    first: int = 0,
 ) -> int | None:
     """Return the first step without which the goal still holds, or None if every step is needed.
 
@@ -83,12 +88,16 @@ def find_superfluous(
         goal: The goal of the whole program.
         known: See `known_values`.
         results: The recorded result of each step: what a consumer would have been given.
+        first: Steps before this one are not dropped: they were asked for by an earlier message, with a goal of its own.
     """
     backend = episode.backend
     start = backend.mark()
     done: list[tuple[str, Outcome]] = []
     superfluous: int | None = None
     for dropped in range(len(program)):
+        if dropped < first:
+            done.append((program[dropped].tool, episode.perform(dropped)))
+            continue
         mark = backend.mark()
         observed = list(done)
         missing = {dropped}  # steps that showed nothing: the dropped one, and those that failed without it

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Literal, NamedTuple
 
 from planarena.environments.world import Outcome
-from planarena.episodes import Episode, Goal, Taken, reached
+from planarena.episodes import Episode, ExecutedCall, Goal, reached
 from planarena.proofs.minimality import scalars_of, scalars_shown
 from planarena.tasks.atoms import Call, resolve
 
@@ -56,7 +56,7 @@ class DecisionPoint(NamedTuple):
     program: Sequence[Call]
     before: Sequence[int]
     step: int
-    taken: Sequence[Taken]
+    taken: Sequence[ExecutedCall]
     goal: Goal
     until: int | None = None
 
@@ -76,8 +76,8 @@ class Judgement(NamedTuple):
     """
 
     outcome: ChoiceOutcome
-    taken: Taken | None
-    beside: Taken | None = None
+    taken: ExecutedCall | None
+    beside: ExecutedCall | None = None
 
 
 def ready_steps(point: DecisionPoint) -> list[int]:
@@ -124,7 +124,7 @@ def judge_choice(
 def _worth(
     episode: Episode,
     point: DecisionPoint,
-    taken: Taken,
+    taken: ExecutedCall,
     known: AbstractSet[bytes],
     mark: int,
     saved: list[Any],
@@ -147,7 +147,7 @@ def _worth(
 
 
 def _worth_of_two(
-    episode: Episode, point: DecisionPoint, choice: Choice, taken: Taken, second: Taken
+    episode: Episode, point: DecisionPoint, choice: Choice, taken: ExecutedCall, second: ExecutedCall
 ) -> ChoiceOutcome:
     """Judge two calls of one turn, the first of which is the gold step or stands for nothing."""
     if not choice.grounded:
@@ -160,24 +160,25 @@ def _worth_of_two(
     return "useless" if _rest_reaches(episode, point, [taken, second], done) else "diverges"
 
 
-def _is_gold(point: DecisionPoint, step: int, taken: Taken) -> bool:
+def _is_gold(point: DecisionPoint, step: int, taken: ExecutedCall) -> bool:
     gold = point.taken[step]
     return gold.tool == taken.tool and gold.arguments == taken.arguments
 
 
-def _is_of_another(gold: Taken, taken: Taken) -> bool:
+def _is_of_another(gold: ExecutedCall, taken: ExecutedCall) -> bool:
     """Say whether a call looks up another thing with the same tool: an argument that both give differs."""
     return gold.tool == taken.tool and any(
         taken.arguments.get(name, value) != value for name, value in gold.arguments.items()
     )
 
 
-def _stands_in(point: DecisionPoint, taken: Taken) -> bool:
+def _stands_in(point: DecisionPoint, taken: ExecutedCall) -> bool:
     """Say whether a call does what the gold step does: the same state, and every value that is used later."""
     if point.step not in point.left:
         return False
     gold = point.taken[point.step]
-    if taken.state_after != gold.state_after:
+    # What failed and was not the gold's call has used a fault up for nothing.
+    if taken.state_after != gold.state_after or gold.status != "ok":
         return False
     if taken.state_after == taken.state_before and _is_of_another(gold, taken):
         return taken.outcome.payload == gold.outcome.payload
@@ -198,7 +199,7 @@ def _stands_in(point: DecisionPoint, taken: Taken) -> bool:
     return all(resolve(taken.outcome.result, path) == value for path, value in needed)
 
 
-def _serves(point: DecisionPoint, taken: Taken, known: AbstractSet[bytes]) -> bool:
+def _serves(point: DecisionPoint, taken: ExecutedCall, known: AbstractSet[bytes]) -> bool:
     """Say whether a look-up is a later step of this message, or shows what one needs and nobody knows yet.
 
     A look-up of another person or thing does not serve, whatever it happens to show.
@@ -221,14 +222,16 @@ def _serves(point: DecisionPoint, taken: Taken, known: AbstractSet[bytes]) -> bo
     return not needed.isdisjoint(scalars_shown(taken.outcome) - known) if needed else False
 
 
-def _stands_for(point: DecisionPoint, taken: Taken) -> int | None:
+def _stands_for(point: DecisionPoint, taken: ExecutedCall) -> int | None:
     """Return the gold step that a state-changing call does: the next one, or a later one made early."""
     if _stands_in(point, taken):
         return point.step
     return next((step for step in point.left if step > point.step and _is_gold(point, step, taken)), None)
 
 
-def _rest_reaches(episode: Episode, point: DecisionPoint, chosen: Sequence[Taken], done: int | None) -> bool:
+def _rest_reaches(
+    episode: Episode, point: DecisionPoint, chosen: Sequence[ExecutedCall], done: int | None
+) -> bool:
     """Execute the remaining gold steps but `done` after a choice and say whether the goal is reached."""
     observed: list[tuple[str, Outcome]] = [(one.tool, one.outcome) for one in point.taken[: point.step]]
     observed += [(one.tool, one.outcome) for one in chosen]
@@ -238,7 +241,7 @@ def _rest_reaches(episode: Episode, point: DecisionPoint, chosen: Sequence[Taken
         if step == done:
             continue
         outcome = episode.perform(step)
-        if outcome.status != "ok":
+        if outcome.status != "ok" and point.taken[step].status == "ok":
             return False
         observed.append((point.program[step].tool, outcome))
     return reached(point.goal, episode.backend.digest(), observed)

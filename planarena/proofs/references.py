@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from planarena.episodes import Backend, Taken
+from planarena.episodes import Backend, ExecutedCall
 from planarena.tasks.atoms import Call, resolve
 
 __all__ = ["Order", "ReferenceFault", "find_reference_fault", "is_tied"]
@@ -34,7 +34,7 @@ class ReferenceFault(NamedTuple):
 def find_reference_fault(
     backend: Backend,
     program: Sequence[Call],
-    taken: Sequence[Taken],
+    taken: Sequence[ExecutedCall],
     is_read: Callable[[str], bool],
     orders: Mapping[str, Mapping[Path, Order]],
 ) -> ReferenceFault | None:
@@ -61,7 +61,7 @@ def find_reference_fault(
         backend.rollback(start)
 
 
-def _may_change(program: Sequence[Call], taken: Sequence[Taken]) -> bool:
+def _may_change(program: Sequence[Call], taken: Sequence[ExecutedCall]) -> bool:
     """Say whether the state changed between a step and one that takes up its result."""
     return any(
         taken[source].state_after != taken[step].state_before
@@ -71,7 +71,7 @@ def _may_change(program: Sequence[Call], taken: Sequence[Taken]) -> bool:
 
 
 def _first_changed(
-    backend: Backend, program: Sequence[Call], taken: Sequence[Taken], is_read: Callable[[str], bool]
+    backend: Backend, program: Sequence[Call], taken: Sequence[ExecutedCall], is_read: Callable[[str], bool]
 ) -> ReferenceFault | None:
     for step, call in enumerate(program):
         for argument, source, path in call.bound:
@@ -88,7 +88,7 @@ def _first_changed(
 def _look_up(
     backend: Backend,
     program: Sequence[Call],
-    taken: Sequence[Taken],
+    taken: Sequence[ExecutedCall],
     is_read: Callable[[str], bool],
     step: int,
 ) -> Any:

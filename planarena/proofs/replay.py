@@ -13,7 +13,7 @@ from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode, Goal, RequiredOutput, reached
 from planarena.records.canonical import canonical_json
 
-__all__ = ["open_scenario", "read_goal", "replay_trajectory"]
+__all__ = ["open_scenario", "read_goal", "read_message_goals", "replay_trajectory"]
 
 
 def open_scenario(scenario: Mapping[str, Any]) -> World:
@@ -27,16 +27,26 @@ def open_scenario(scenario: Mapping[str, Any]) -> World:
         environment["domains"],
         msgspec.json.decode(scenario["seed_state"]),
         msgspec.json.decode(scenario["context"]),
+        environment.get("presented"),
     )
 
 
 def read_goal(text: str) -> Goal:
     """Read the column `goal` of the table `tasks`."""
-    stored = msgspec.json.decode(text)
+    return _goal_of(msgspec.json.decode(text))
+
+
+def read_message_goals(text: str) -> list[Goal]:
+    """Read from the column `goal` what each message is to reach, in order; empty where the goal of the whole says it."""
+    return [_goal_of(stored) for stored in msgspec.json.decode(text).get("messages", ())]
+
+
+def _goal_of(stored: Mapping[str, Any]) -> Goal:
     outputs = tuple(
         RequiredOutput(
             output["tool"],
             tuple((parse_pointer(value["pointer"]), value["value"]) for value in output["values"]),
+            output.get("error", ""),
         )
         for output in stored["required_outputs"]
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments.state import Footprint
-from planarena.environments.wording import ToolWording
+from planarena.environments.wording import ToolWording, parse_pointer
 from planarena.environments.world import Operation
 from planarena.records.canonical import canonical_bytes
 from planarena.tasks.atoms import Call
@@ -103,9 +103,27 @@ class Sense:
                     return SenseFault(
                         "wrong_side_of_now", f"{tool}: {argument} = {value!r}, now is {self._now}"
                     )
+        if not self._reads[tool] and (half := self._half(place, steps)):
+            return SenseFault("half_taken", f"{tool}: {half}")
         if len(step.call.bound) > 1 and (mixed := self._mixed(place, steps)):
             return SenseFault("mixed_records", f"{tool}: {mixed}")
         return None
+
+    def _half(self, place: int, steps: Sequence[Done]) -> str:
+        """Name a value that a write takes without the one beside it: the sum of a bill for somebody else."""
+        bound = steps[place].call.bound
+        taken = {(binding.source, binding.path) for binding in bound}
+        for binding in bound:
+            words = self._wording.get(steps[binding.source].call.tool)
+            pointer = "".join(f"/{word}" for word in binding.path)
+            reference = words.refer.get(pointer) if words is not None else None
+            if (
+                reference is not None
+                and reference.beside
+                and (binding.source, parse_pointer(reference.beside)) not in taken
+            ):
+                return f"{pointer} without {reference.beside}"
+        return ""
 
     def _mixed(self, place: int, steps: Sequence[Done]) -> str:
         """Name two arguments that come from different records of one list, though they are no pair of equals."""
@@ -124,13 +142,38 @@ class Sense:
     def _together(self, first: Done, second: Done) -> SenseFault | None:
         one, two = first.call.tool, second.call.tool
         if self._reads[one] and self._reads[two]:
+            if self._are_apart(first, second):
+                return SenseFault("apart", f"{two} beside {one}")
             if one == two and _shows_no_more(first.result, second.result):
                 return SenseFault("repeated_look_up", f"{one} shows twice what it shows once")
             return None
+        if (found := self._unlikely(first, second)) is not None:
+            return found
         words = self._wording.get(two)
         if words is not None and one in words.undoes and _overlap(first.footprint, second.footprint):
             return SenseFault("undone_or_repeated", f"{two} after {one} on the same record")
         return self._ended(first, second, later=True) or self._ended(second, first, later=False)
+
+    def _unlikely(self, first: Done, second: Done) -> SenseFault | None:
+        """Return why two steps, one of which changes something, do not go together as the words have it."""
+        one, two = first.call.tool, second.call.tool
+        words = self._wording.get(one)
+        if words is None:
+            return None
+        if two in words.completes:
+            return SenseFault("after_completion", f"{two} after {one}")
+        if one == two and any(first.arguments.get(name) == second.arguments.get(name) for name in words.once):
+            return SenseFault("asked_twice", f"{one} twice for one thing")
+        if self._are_apart(first, second):
+            return SenseFault("apart", f"{two} beside {one}")
+        return None
+
+    def _are_apart(self, first: Done, second: Done) -> bool:
+        words, others = self._wording.get(first.call.tool), self._wording.get(second.call.tool)
+        named = (words is not None and second.call.tool in words.apart) or (
+            others is not None and first.call.tool in others.apart
+        )
+        return named and not _takes_from(first, second) and bool(_texts(first) & _texts(second))
 
     def _ended(self, ending: Done, other: Done, *, later: bool) -> SenseFault | None:
         words = self._wording.get(ending.call.tool)
@@ -163,6 +206,24 @@ def _origins(
             yield source, path[:place], word
     for binding in steps[source].call.bound:
         yield from _origins(steps, binding.source, binding.path)
+
+
+def _takes_from(first: Done, second: Done) -> bool:
+    """Say whether a step takes a value from another that the other does not take itself."""
+    taken = {value for value in second.arguments.values() if isinstance(value, str | int | float)}
+    shown = first.result.values() if isinstance(first.result, dict) else ()
+    fresh = {value for value in shown if isinstance(value, str | int | float)} - {
+        value for value in first.arguments.values() if isinstance(value, str | int | float)
+    }
+    return bool(taken & fresh)
+
+
+def _texts(step: Done) -> set[str]:
+    """Return the words and ids that a step was told and showed: two steps that share one are about one thing."""
+    shown = step.result.values() if isinstance(step.result, dict) else ()
+    return {
+        value for value in (*step.arguments.values(), *shown) if isinstance(value, str) and len(value) > 3
+    }
 
 
 def _overlap(first: Footprint, second: Footprint) -> bool:

@@ -42,6 +42,7 @@ def arrange(
     tellable: Sequence[bool],
     implied: Sequence[bool],
     rng: Random,
+    untold: Sequence[Collection[int]] = (),
 ) -> Arrangement:
     """Choose the messages of a task.
 
@@ -52,12 +53,13 @@ def arrange(
         tellable: By step, whether an answer can tell its result.
         implied: By step, whether a reference to its result says all that the look-up needs to be told.
         rng: Chooses where more than one way is right.
+        untold: By step, the steps whose results it takes up in words that only an answer makes clear.
     """
     cuts = _drawn_cuts(groups[-1] if groups else 0, rng)
     while True:
         turn_of = tuple(sum(cut <= group for cut in cuts) for group in groups)
         feeding = _feeding(sources, turn_of)
-        cut = _needed_cut(sources, groups, reads, turn_of)
+        cut = _needed_cut(sources, groups, reads, turn_of, untold)
         if cut is None:
             cut = _relieving_cut(groups, turn_of, feeding)
         if cut is None:
@@ -86,13 +88,19 @@ def _feeding(sources: Sequence[Collection[int]], turn_of: Sequence[int]) -> set[
 
 
 def _needed_cut(
-    sources: Sequence[Collection[int]], groups: Sequence[int], reads: Sequence[bool], turn_of: Sequence[int]
+    sources: Sequence[Collection[int]],
+    groups: Sequence[int],
+    reads: Sequence[bool],
+    turn_of: Sequence[int],
+    untold: Sequence[Collection[int]],
 ) -> int | None:
     """Return a generation before which a message must end, since its steps name what only an answer can tell."""
     depth: list[int] = []  # how many look-ups deep a reference to the step's result goes
     for step, found in enumerate(sources):
         inside = [source for source in found if turn_of[source] == turn_of[step]]
         if any(not reads[source] or depth[source] > _DEEPEST for source in inside):
+            return groups[step]
+        if untold and any(turn_of[source] == turn_of[step] for source in untold[step]):
             return groups[step]
         depth.append(1 + max((depth[source] for source in inside), default=0))
     return None

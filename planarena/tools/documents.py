@@ -52,6 +52,9 @@ def read_document(file: Path) -> tuple[Any, str]:
             value = json.loads(text)
         else:
             value = _read_yaml(text)
+        if "\\ud" in text or "\\uD" in text:
+            # Half of a surrogate pair can be written as an escape, and is no text.
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
         raise SourceError("is nested too deeply", where=str(file), fix="use definitions and $ref") from error
     except ValueError as error:

@@ -69,6 +69,7 @@ def train(
     *,
     show: Callable[[int, int, dict[str, Any]], None] | None = None,
     say: Callable[[str], None] | None = None,
+    stage: Callable[[str, int, int, str], None] | None = None,
     fresh: bool = False,
 ) -> TrainResult:
     """Train a policy; a run that was interrupted goes on where its last checkpoint stands.
@@ -77,6 +78,7 @@ def train(
         config: What to do; open fields take the recipe's or the engine's values.
         show: Gets (steps done, steps, metrics) after each step.
         say: Gets what else happens, in words.
+        stage: Gets (stage, parts done, parts, words) of what comes before the steps and takes long.
         fresh: Throw an earlier run in the same folder away.
 
     Raises:
@@ -98,7 +100,7 @@ def train(
 
     folder, tell = RunFolder(completed, fresh=fresh), say or _ignore
     if not folder.finished:
-        start = partial(start_policy, completed, algorithm.needs, say=tell)
+        start = partial(start_policy, completed, algorithm.needs, say=tell, stage=stage)
         backend = LocalBackend(completed, algorithm, start)
         Loop(completed, algorithm, folder, backend, show=show or _ignore, say=tell).run()
     return result_of(folder, completed)

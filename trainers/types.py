@@ -89,8 +89,10 @@ class Needs:
         prompt_hints: Prefixes of demonstrations in the prompt, whose tokens form the expert batch.
         teacher_logp: Log-probabilities of the sampled tokens under the teacher.
         teacher_distribution: Full teacher distributions (or the reverse KL that they give).
+        plain_teacher: The teacher reads the policy's own prompt, without the ground truth.
         teacher_in_loss: The loss itself reads those distributions; else `advantages` reads the reverse KL.
         reasoning_reward: A second reward channel on the reasoning.
+        reward_parts: The terms of the reward by name.
         token_rewards: Rewards per token.
         token_types: The type of each token (DUPO section 4.1).
         step_decay: The sequential importance weight of each row (DUPO Eq. 20).
@@ -113,8 +115,10 @@ class Needs:
     prompt_hints: bool = False
     teacher_logp: bool = False
     teacher_distribution: bool = False
+    plain_teacher: bool = False
     teacher_in_loss: bool = False
     reasoning_reward: bool = False
+    reward_parts: bool = False
     token_rewards: bool = False
     token_types: bool = False
     step_decay: bool = False
@@ -145,6 +149,8 @@ class RolloutBatch:
         mask_BT: (B, T) 1 on tokens that the policy generated; 0 on padding and on tool observations.
         group_B: (B,) integer id of the prompt.
         old_logp_BT: (B, T) log-probability under the rollout policy; fixes the dtype of the advantages.
+        part_BN: (B, N) terms of the reward (GDPO); NaN where a row has none of that name.
+        part_names: Their N names.
         token_rewards_BT: (B, T) reward per token (ToolUPT Eq. 14; REINFORCE++ with dense rewards).
         reason_B: (B,) reasoning reward; NaN where the judge failed.
         token_type_BT: (B, T) integer codes of `planarena.formats.TokenType`.
@@ -164,6 +170,8 @@ class RolloutBatch:
     mask_BT: Tensor
     group_B: Tensor
     old_logp_BT: Tensor | None = None
+    part_BN: Tensor | None = None
+    part_names: tuple[str, ...] = ()
     token_rewards_BT: Tensor | None = None
     reason_B: Tensor | None = None
     token_type_BT: Tensor | None = None

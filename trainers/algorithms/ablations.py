@@ -121,9 +121,39 @@ def _weights(recipe: str, shared: Mapping[str, Any]) -> tuple[Variant, ...]:
     )
 
 
+def _on_mathematics(label: str, recipe: str) -> Variant:
+    if recipe.endswith("-math"):
+        return Variant(label, recipe)
+    changes: dict[str, Any] = {"format": "math", "training.batch_size": 32}
+    if load_recipe(recipe).reward is not None:
+        changes["reward.name"] = "math"
+    return Variant(label, recipe, changes)
+
+
+# CHORD Table 1 and Table 12 name the same methods.
+_CHORD_BASELINES = (
+    ("SFT-light", "sft-light"),
+    ("SFT-best", "sft-best"),
+    ("SFT-light + RL", "sft-light-rl"),
+    ("SFT-best + RL", "sft-best-rl"),
+    ("GRPO (Pure RL)", "grpo-binary"),
+    ("LUFFY", "luffy"),
+    ("SASR", "sasr"),
+    ("CHORD-mu", "chord-mu"),
+    ("CHORD-phi", "chord-phi"),
+)
 _MATH_B2 = {"training.steps": 400, "training.group_size": 16, "training.sync_interval": 2}
 
 _ALL = (
+    Ablation(
+        "dupo-table-1",
+        "DUPO Tables 1-2: baselines on BFCL and API-Bank (the untrained model is the study's start)",
+        (
+            Variant("SFT", "sft", {"format": "planarena"}),
+            Variant("ToolRL", "toolrl"),
+            Variant("AC-Planner", "dupo"),
+        ),
+    ),
     Ablation(
         "dupo-table-3",
         "DUPO Table 3: global plan",
@@ -200,6 +230,11 @@ _ALL = (
         ),
     ),
     Ablation(
+        "awpo-table-4",
+        "AWPO Table 4: what is left of general knowledge; the paper prints AWPO and the base model alone",
+        (Variant("AWPO", "awpo"), Variant("ToolRL", "toolrl")),
+    ),
+    Ablation(
         "awpo-table-5",
         "AWPO Table 5: components of AWPO",
         (
@@ -247,18 +282,48 @@ _ALL = (
     Ablation(
         "chord-table-1",
         "CHORD Table 1: baselines on tool use",
+        tuple(Variant(label, recipe) for label, recipe in _CHORD_BASELINES),
+    ),
+    Ablation(
+        "chord-table-1-math",
+        "CHORD Table 1: baselines on mathematics",
+        tuple(
+            _on_mathematics(
+                label, {"chord-mu": "chord-mu-math", "chord-phi": "chord-phi-math"}.get(recipe, recipe)
+            )
+            for label, recipe in _CHORD_BASELINES
+        ),
+    ),
+    Ablation(
+        "chord-table-7",
+        "CHORD Table 7: answers that a judge scores (RaR-Medicine)",
+        (
+            Variant(
+                "Pure RL",
+                "grpo-binary",
+                {"reward.name": "rubric", "training.batch_size": 96, "training.group_size": 8},
+            ),
+            Variant("CHORD-mu", "chord-mu-rubric"),
+            Variant(
+                "CHORD-phi",
+                "chord-mu-rubric",
+                {"algorithm": {"algorithm": "chord-phi"}},
+            ),
+        ),
+    ),
+    Ablation(
+        "chord-table-12",
+        "CHORD Table 12: methods that start from the base model",
         tuple(
             Variant(label, recipe)
             for label, recipe in (
-                ("SFT-light", "sft-light"),
-                ("SFT-best", "sft-best"),
-                ("SFT-light + RL", "sft-light-rl"),
-                ("SFT-best + RL", "sft-best-rl"),
                 ("GRPO (Pure RL)", "grpo-binary"),
-                ("LUFFY", "luffy"),
-                ("SASR", "sasr"),
                 ("CHORD-mu", "chord-mu"),
                 ("CHORD-phi", "chord-phi"),
+                ("SFT-best", "sft-best"),
+                ("SFT-best + RL", "sft-best-rl"),
+                ("LUFFY", "luffy"),
+                ("SRFT", "srft"),
             )
         ),
     ),
@@ -332,6 +397,17 @@ _ALL = (
             )
             for size in (8, 16)
             for interval in (1, 2)
+        ),
+    ),
+    Ablation(
+        "gear-baselines",
+        "GEAR's main comparison: token-level, turn-level and adaptive credit (reconstruction); GTPO stands for turn-level",
+        (
+            Variant("GRPO", "grpo", {"format": "planarena", "reward.name": "toolrl"}),
+            Variant("OPSD", "opsd"),
+            Variant("RLSD", "rlsd"),
+            Variant("turn-level", "gtpo"),
+            Variant("GEAR", "gear"),
         ),
     ),
     Ablation(

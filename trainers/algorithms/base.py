@@ -24,27 +24,24 @@ from planarena.trainers.types import (
 __all__ = [
     "ADVANTAGE_LIMIT",
     "ClippedPolicy",
+    "Ddof",
     "GroupConfig",
     "GroupPolicy",
     "PolicyConfig",
     "StatelessAlgorithm",
+    "StdEps",
+    "SurrogateConfig",
+    "SurrogatePolicy",
     "advantage_metrics",
+    "standardised",
     "to_tokens",
     "token_mean",
 ]
 
 
-class PolicyConfig(AlgorithmConfig, frozen=True, kw_only=True):
+class SurrogateConfig(AlgorithmConfig, frozen=True, kw_only=True):
     """Options of every algorithm that updates a policy on rollouts."""
 
-    eps_low: Annotated[
-        float, option("PPO's 0.2; CHORD trains on-policy, where it is inert", "lower clip radius", ge=0, le=1)
-    ] = 0.2
-    eps_high: Annotated[float, option("PPO's 0.2", "upper clip radius", ge=0)] = 0.2
-    dual_clip: (
-        Annotated[float, option("verl's 3.0; no paper here has it", "bound on the ratio where A < 0", gt=1)]
-        | None
-    ) = 3.0
     aggregation: Annotated[
         surrogate.Aggregation, option("CHORD Eq. 2", "how the token losses become one")
     ] = "token-mean"
@@ -59,19 +56,37 @@ class PolicyConfig(AlgorithmConfig, frozen=True, kw_only=True):
     ] = 0.0
 
 
+class PolicyConfig(SurrogateConfig, frozen=True, kw_only=True):
+    """Options of the algorithms with PPO's clip."""
+
+    eps_low: Annotated[
+        float, option("PPO's 0.2; CHORD trains on-policy, where it is inert", "lower clip radius", ge=0, le=1)
+    ] = 0.2
+    eps_high: Annotated[float, option("PPO's 0.2", "upper clip radius", ge=0)] = 0.2
+    dual_clip: (
+        Annotated[float, option("verl's 3.0; no paper here has it", "bound on the ratio where A < 0", gt=1)]
+        | None
+    ) = 3.0
+
+
+Ddof = Annotated[
+    Literal[0, 1], option("verl and TRL: unbiased", "degrees of freedom of the group's deviation")
+]
+StdEps = Annotated[float, option("verl's 1e-6", "added to the deviation", ge=0)]
+
+
 class GroupConfig(PolicyConfig, frozen=True, kw_only=True):
     """Options of algorithms whose advantage compares the rollouts of one prompt."""
 
-    ddof: Annotated[
-        Literal[0, 1], option("verl and TRL: unbiased", "degrees of freedom of the group's deviation")
-    ] = 1
-    std_eps: Annotated[float, option("verl's 1e-6", "added to the deviation", ge=0)] = 1e-6
+    ddof: Ddof = 1
+    std_eps: StdEps = 1e-6
 
 
 # Times the largest ratio, exp(20), over a billion tokens this is still finite in float32.
 ADVANTAGE_LIMIT = 1e20
 
 C = TypeVar("C", bound=AlgorithmConfig)
+S = TypeVar("S", bound=SurrogateConfig)
 P = TypeVar("P", bound=PolicyConfig)
 G = TypeVar("G", bound=GroupConfig)
 
@@ -175,10 +190,10 @@ class StatelessAlgorithm(Generic[C]):
             )
 
 
-class ClippedPolicy(StatelessAlgorithm[P]):
-    """The clipped policy loss on given advantages; subclasses choose the advantages."""
+class SurrogatePolicy(StatelessAlgorithm[S]):
+    """A policy loss per token on given advantages; subclasses choose the advantages and the loss of a token."""
 
-    def __init__(self, config: P) -> None:
+    def __init__(self, config: S) -> None:
         super().__init__(config)
         self.needs = self.base_needs()
 
@@ -191,20 +206,10 @@ class ClippedPolicy(StatelessAlgorithm[P]):
         loss, metrics = self.policy_loss(inputs, step)
         return self.regularised(loss, metrics, inputs, step)
 
-    def clip_radii(self, inputs: LossInputs) -> tuple[float | Tensor, float | Tensor]:
-        """Return lower and upper radius: those of the rows where the advantages set them, else the options."""
-        low: float | Tensor = self.config.eps_low
-        high: float | Tensor = self.config.eps_high
-        if inputs.eps_low_B is not None:
-            low = inputs.eps_low_B[:, None]
-        if inputs.eps_high_B is not None:
-            high = inputs.eps_high_B[:, None]
-        return low, high
-
     def policy_loss(
         self, inputs: LossInputs, step: Step, weight_BT: Tensor | None = None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the aggregated clipped surrogate and its metrics.
+        """Return the aggregated surrogate and its metrics.
 
         Args:
             inputs: `logp_BT`, `mask_BT`, `advantages_BT`.
@@ -213,22 +218,30 @@ class ClippedPolicy(StatelessAlgorithm[P]):
         """
         logp_BT, mask_BT = inputs.require("logp_BT"), inputs.require("mask_BT")
         advantages_BT = inputs.require("advantages_BT").detach()
-        low, high = self.clip_radii(inputs)
         ratio_BT = surrogate.log_ratio(logp_BT, inputs.old_logp_BT, mask_BT)
-        loss_BT = surrogate.clipped_loss(
-            ratio_BT, advantages_BT, eps_low=low, eps_high=high, dual_clip=self.config.dual_clip
-        )
+        loss_BT, clipped_BT = self.token_losses(ratio_BT, advantages_BT, inputs)
         if weight_BT is not None:
             loss_BT = loss_BT * weight_BT.detach()
         loss = self.aggregate(loss_BT, mask_BT, step)
         with torch.no_grad():
-            clipped_BT = surrogate.clipped_tokens(ratio_BT, advantages_BT, eps_low=low, eps_high=high)
             metrics = {
                 "loss/policy": loss.detach(),
                 "policy/clip_fraction": token_mean(clipped_BT.to(ratio_BT.dtype), mask_BT, step),
                 "policy/kl_to_rollout": token_mean(-ratio_BT.detach(), mask_BT, step),
             }
         return loss, metrics
+
+    def token_losses(
+        self, ratio_BT: Tensor, advantages_BT: Tensor, inputs: LossInputs
+    ) -> tuple[Tensor, Tensor]:
+        """Return the loss of each token, and whether the trust region cut its gradient off; both (B, T).
+
+        Args:
+            ratio_BT: Log-ratio with gradient, 0 at masked tokens.
+            advantages_BT: Detached.
+            inputs: The micro-batch.
+        """
+        raise NotImplementedError
 
     def aggregate(self, loss_BT: Tensor, mask_BT: Tensor, step: Step) -> Tensor:
         """Reduce a loss matrix by the configured aggregation and the global counts."""
@@ -269,6 +282,31 @@ class ClippedPolicy(StatelessAlgorithm[P]):
         return LossOutputs(loss=loss, metrics=metrics)
 
 
+class ClippedPolicy(SurrogatePolicy[P]):
+    """PPO's clipped loss on given advantages."""
+
+    def clip_radii(self, inputs: LossInputs) -> tuple[float | Tensor, float | Tensor]:
+        """Return lower and upper radius: those of the rows where the advantages set them, else the options."""
+        low: float | Tensor = self.config.eps_low
+        high: float | Tensor = self.config.eps_high
+        if inputs.eps_low_B is not None:
+            low = inputs.eps_low_B[:, None]
+        if inputs.eps_high_B is not None:
+            high = inputs.eps_high_B[:, None]
+        return low, high
+
+    def token_losses(
+        self, ratio_BT: Tensor, advantages_BT: Tensor, inputs: LossInputs
+    ) -> tuple[Tensor, Tensor]:
+        """Return the clipped loss of each token, and whether the clip acts."""
+        low, high = self.clip_radii(inputs)
+        loss_BT = surrogate.clipped_loss(
+            ratio_BT, advantages_BT, eps_low=low, eps_high=high, dual_clip=self.config.dual_clip
+        )
+        with torch.no_grad():
+            return loss_BT, surrogate.clipped_tokens(ratio_BT, advantages_BT, eps_low=low, eps_high=high)
+
+
 def token_mean(values_BT: Tensor, mask_BT: Tensor, step: Step) -> Tensor:
     """Return the mean over valid tokens, by the global count where it is known."""
     return surrogate.aggregate(values_BT, mask_BT, "token-mean", tokens=step.tokens)
@@ -279,6 +317,11 @@ class GroupPolicy(ClippedPolicy[G]):
 
     def advantages(self, batch: RolloutBatch, step: Step) -> Advantages:  # noqa: ARG002
         """Return the standardised reward of each row at its tokens."""
-        grouped = groups.group_rewards(batch.rewards_B, batch.group_B, batch.mask_BT)
-        values_B = grouped.standardised(ddof=self.config.ddof, eps=self.config.std_eps)
-        return Advantages(values_BT=to_tokens(values_B, batch), metrics=advantage_metrics(grouped))
+        return standardised(batch, ddof=self.config.ddof, eps=self.config.std_eps)
+
+
+def standardised(batch: RolloutBatch, *, ddof: int, eps: float) -> Advantages:
+    """Return (R - mean) / (std + eps) of the group at each token (DeepSeekMath Eq. 3)."""
+    grouped = groups.group_rewards(batch.rewards_B, batch.group_B, batch.mask_BT)
+    values_B = grouped.standardised(ddof=ddof, eps=eps)
+    return Advantages(values_BT=to_tokens(values_B, batch), metrics=advantage_metrics(grouped))

@@ -14,22 +14,29 @@ import msgspec
 from planarena.errors import ConfigError
 from planarena.trainers.algorithms.awpo import AWPO, AWPOConfig
 from planarena.trainers.algorithms.chord import Chord, ChordMuConfig, ChordPhiConfig
+from planarena.trainers.algorithms.cispo import CISPO, CISPOConfig
 from planarena.trainers.algorithms.dapo import DAPO, DAPOConfig
 from planarena.trainers.algorithms.dpo import DPO, DPOConfig
+from planarena.trainers.algorithms.dppo import DPPO, DPPOConfig
 from planarena.trainers.algorithms.dr_grpo import DrGRPO, DrGRPOConfig
 from planarena.trainers.algorithms.dupo import DUPO, DUPOConfig
 from planarena.trainers.algorithms.fg_dapo import FGDAPO, FGDAPOConfig
+from planarena.trainers.algorithms.gdpo import GDPO, GDPOConfig
 from planarena.trainers.algorithms.gear import GEAR, GEARConfig
 from planarena.trainers.algorithms.gigpo import GiGPO, GiGPOConfig
+from planarena.trainers.algorithms.gmpo import GMPO, GMPOConfig
 from planarena.trainers.algorithms.grpo import GRPO, GRPOConfig
 from planarena.trainers.algorithms.gspo import GSPO, GSPOConfig
+from planarena.trainers.algorithms.gtpo import GTPO, GTPOConfig
 from planarena.trainers.algorithms.kto import KTO, KTOConfig
 from planarena.trainers.algorithms.luffy import LUFFY, LUFFYConfig
+from planarena.trainers.algorithms.opd import OPD, OPDConfig
 from planarena.trainers.algorithms.opsd import OPSD, OPSDConfig
 from planarena.trainers.algorithms.reinforce_pp import ReinforcePP, ReinforcePPConfig
 from planarena.trainers.algorithms.relift import ReLIFT, ReLIFTConfig
 from planarena.trainers.algorithms.rloo import RLOO, RLOOConfig
 from planarena.trainers.algorithms.rlsd import RLSD, RLSDConfig
+from planarena.trainers.algorithms.sapo import SAPO, SAPOConfig
 from planarena.trainers.algorithms.sasr import SASR, SASRConfig
 from planarena.trainers.algorithms.sft import SFT, SFTConfig
 from planarena.trainers.algorithms.sft_rl import SFTThenRL, SFTThenRLConfig
@@ -54,22 +61,29 @@ _CLASSES: dict[type[AlgorithmConfig], type[Any]] = {
     AWPOConfig: AWPO,
     ChordMuConfig: Chord,
     ChordPhiConfig: Chord,
+    CISPOConfig: CISPO,
     DAPOConfig: DAPO,
     DPOConfig: DPO,
+    DPPOConfig: DPPO,
     DrGRPOConfig: DrGRPO,
     DUPOConfig: DUPO,
     FGDAPOConfig: FGDAPO,
+    GDPOConfig: GDPO,
     GEARConfig: GEAR,
     GiGPOConfig: GiGPO,
+    GMPOConfig: GMPO,
     GRPOConfig: GRPO,
     GSPOConfig: GSPO,
+    GTPOConfig: GTPO,
     KTOConfig: KTO,
     LUFFYConfig: LUFFY,
+    OPDConfig: OPD,
     OPSDConfig: OPSD,
     ReinforcePPConfig: ReinforcePP,
     ReLIFTConfig: ReLIFT,
     RLOOConfig: RLOO,
     RLSDConfig: RLSD,
+    SAPOConfig: SAPO,
     SASRConfig: SASR,
     SFTConfig: SFT,
     SFTThenRLConfig: SFTThenRL,

@@ -71,7 +71,8 @@ class TinyConfig(_Section, frozen=True, kw_only=True):
         vocabulary: Most tokens of the tokenizer, added tokens excluded.
         copy_friendly: Start the values as a random rotation and the output projection as its inverse, so that
             attention copies from the first step on.
-        warm_start: Supervised steps on the run's gold before an algorithm with rollouts begins; 0 for none.
+        warm_start: Supervised steps on the run's gold before an algorithm with rollouts begins; 0 for none. None: 600, and
+            fewer where rows are long, so that they take about two minutes on a laptop.
         warm_start_rows: Rows of one such step.
         warm_start_rate: Its learning rate.
     """
@@ -82,7 +83,7 @@ class TinyConfig(_Section, frozen=True, kw_only=True):
     intermediate: int = 384
     vocabulary: int = 2048
     copy_friendly: bool = True
-    warm_start: int = 600
+    warm_start: int | None = None
     warm_start_rows: int = 8
     warm_start_rate: float = 1e-3
 
@@ -135,8 +136,12 @@ class DataConfig(_Section, frozen=True, kw_only=True):
         signatures: As there.
         answers: Decisions that answer, too.
         domains: Only these; empty for all.
+        difficulty: Only tasks of a run whose pass rate lies in a range, as `0.2:0.8` (see `planarena rate`); for
+            validation all are taken.
         limit: Most rows of each kind; 0 for all.
         conditioned: Words that show the ground truth to the teacher of GEAR, RLSD and OPSD; slot {target}.
+        user: Who plays the users of episodes: `scripted`, or `model:ID`. An episode that a model spoils (it lies, gives
+            away what it holds back, ...) trains nothing; its class is counted.
         experts: Where demonstrations come from.
     """
 
@@ -148,8 +153,10 @@ class DataConfig(_Section, frozen=True, kw_only=True):
     signatures: Literal["json", "compact", "names"] | None = None
     answers: bool = True
     domains: tuple[str, ...] = ()
+    difficulty: str = ""
     limit: int = 0
     conditioned: str = "The correct next message is:\n{target}"
+    user: str = "scripted"
     experts: ExpertsConfig = ExpertsConfig()
 
 
@@ -169,7 +176,13 @@ class RolloutConfig(_Section, frozen=True, kw_only=True):
         step_reward: In mode `episodes`: the reward of a step: `none`, `executed` (1 where its calls ran) or
             `gold` (the chosen reward against the gold action of the same number).
         step_weight: Weight of the mean step reward in the reward of a trajectory.
-        teacher: Of GEAR, RLSD, OPSD: `current` policy or that of the `start`; `auto` is the start for OPSD.
+        teacher: Of GEAR, RLSD, OPSD, OPD: `current` policy or that of the `start`, or the folder of another model
+            with the same tokenizer (local engine); `auto` is the start for OPSD and OPD.
+        correction: Weights for rollouts whose sampler computes otherwise than the update does (`none`): `truncate`
+            cuts large ones, `mask` drops those outside the bounds.
+        correction_level: One weight a token, or of the whole response.
+        correction_upper: Largest weight.
+        correction_lower: Smallest weight of `mask`.
     """
 
     batch_size: int | None = None
@@ -183,7 +196,11 @@ class RolloutConfig(_Section, frozen=True, kw_only=True):
     goal_weight: float = 1.0
     step_reward: Literal["none", "executed", "gold"] = "executed"
     step_weight: float = 0.0
-    teacher: Literal["auto", "current", "start"] = "auto"
+    teacher: str = "auto"
+    correction: Literal["none", "truncate", "mask"] = "none"
+    correction_level: Literal["token", "sequence"] = "token"
+    correction_upper: float = 2.0
+    correction_lower: float = 0.5
 
 
 class StageConfig(_Section, frozen=True, kw_only=True):
@@ -219,7 +236,8 @@ class UpdateConfig(_Section, frozen=True, kw_only=True):
         mini_batch_size: Prompts of one update; None divides the batch by `updates_per_batch`.
         expert_batch_size: Rows of the expert batch, of a supervised or of a preference batch.
         sync_interval: Updates after which the sampled policy takes the trained weights.
-        micro_batch_tokens: Most tokens of one forward pass, padding included; changes memory, not results.
+        micro_batch_tokens: Most tokens of one forward pass, padding included; changes memory, not results. None: as many
+            as suit the model.
     """
 
     learning_rate: float | None = None
@@ -234,7 +252,7 @@ class UpdateConfig(_Section, frozen=True, kw_only=True):
     mini_batch_size: int | None = None
     expert_batch_size: int | None = None
     sync_interval: int | None = None
-    micro_batch_tokens: int = 16384
+    micro_batch_tokens: int | None = None
 
 
 class ValidationConfig(_Section, frozen=True, kw_only=True):
@@ -243,7 +261,7 @@ class ValidationConfig(_Section, frozen=True, kw_only=True):
     Attributes:
         every: Steps between two; 0 for none, None for a tenth of the run.
         rows: Most rows.
-        bench: Whose tasks are played: a run, or `planarena-1` for the bench that ships; empty for none.
+        bench: Whose tasks are played: a run, or `planarena-2` for the bench that ships; empty for none.
         bench_splits: Of that run.
         bench_tasks: Most tasks, drawn by the seed.
         select: What makes a checkpoint the best: `success` or `reward` on the rows, `bench` for success on the
@@ -277,11 +295,13 @@ class LogConfig(_Section, frozen=True, kw_only=True):
         tensorboard: Write event files into OUT/tensorboard.
         wandb: A Weights & Biases project; empty for none.
         samples: Rollouts written to samples.jsonl at each validation; 0 for none.
+        rollouts: Groups written to rollouts.jsonl token by token, once a validation, for `planarena view`; 0 for none.
     """
 
     tensorboard: bool = False
     wandb: str = ""
     samples: int = 4
+    rollouts: int = 1
 
 
 class TrainConfig(_Section, frozen=True, kw_only=True):

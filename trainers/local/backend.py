@@ -22,6 +22,7 @@ from planarena.trainers.local.model import (
     choose_threads,
     holds_adapters,
     load_policy,
+    load_teacher,
     restore_weights,
     save_model,
     start_path,
@@ -36,6 +37,8 @@ from planarena.trainers.loop.backend import (
     Sampling,
     Scores,
     frozen_teacher,
+    outside_teacher,
+    teacher_name,
 )
 from planarena.trainers.loop.batches import Sample
 from planarena.trainers.loop.checkpoints import damage_named
@@ -81,6 +84,7 @@ class LocalBackend:
         # Decoding in bfloat16 rounds otherwise than the update does, and the ratio would see it.
         self.rescores = "always" if config.model.dtype == "bfloat16" else "never"
         self.start: Policy | None = None
+        self.teacher: Policy | None = None
 
     @property
     def chat(self) -> ChatTokenizer:
@@ -136,6 +140,9 @@ class LocalBackend:
         teacher = needs.teacher_logp or needs.teacher_distribution
         if needs.reference_policy or (teacher and frozen_teacher(config, needs)):
             self.start = self._frozen_start(resumed=resumed)
+        folder = outside_teacher(config, needs)
+        if folder:
+            self.teacher = load_teacher(folder, policy, config.model)
         return self
 
     def _frozen_start(self, *, resumed: bool) -> Policy:
@@ -190,7 +197,7 @@ class LocalBackend:
         self,
         samples: Sequence[Sample],
         *,
-        by: Literal["sampled", "policy", "start"],
+        by: Literal["sampled", "policy", "start", "teacher"],
         prompts: Sequence[Sequence[int]] | None = None,
         temperature: float = 1.0,
         entropy: bool = False,
@@ -206,7 +213,7 @@ class LocalBackend:
             [len(prompt) for prompt in asked],
             [len(response) for response in responses],
             groups,
-            budget=self.config.update.micro_batch_tokens,
+            budget=int(self.config.update.micro_batch_tokens or 16384),
             together=together,
         )
         shape = len(samples), max([1, *map(len, responses)])
@@ -240,6 +247,9 @@ class LocalBackend:
         """Score one pass in evaluation mode."""
         if by != "start":
             chosen = self.sampled if by == "sampled" else self.policy
+            if by == "teacher":
+                assert self.teacher is not None
+                chosen = self.teacher
             chosen.model.eval()
             return score_responses(chosen, *rows, **wanted)
         assert self.start is not None
@@ -256,7 +266,7 @@ class LocalBackend:
         self.optimiser.zero()
         # Dropout alone draws from the global generator; a resumed run draws the same.
         torch.manual_seed(self.config.seed * 1_000_003 + job.step.step)
-        teacher = "start" if frozen_teacher(self.config, self.algorithm.needs) else "policy"
+        teacher = teacher_name(self.config, self.algorithm.needs)
         tally = accumulate(
             job,
             self.policy,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch.nn.functional import pad as widen
 
 from planarena.trainers.local.cache import new_cache, repeat_caches
 from planarena.trainers.local.model import Policy
+from planarena.trainers.local.shared_prefix import can_share, share_caches, sharing
 from planarena.trainers.loop.backend import Generated
 
 __all__ = ["decode", "draw", "draws", "generate", "pad_left", "pad_right"]
@@ -187,7 +189,11 @@ def decode(
 
     member_B = torch.arange(len(prompts), device=device).repeat_interleave(repeats)
     batch, width = uniform_BT.shape
-    cache = repeat_caches(policy, caches, member_B, room=width)
+    shared = can_share(policy, repeats)
+    if shared:
+        cache = share_caches(caches, member_B, valid_PL, room=width)
+    else:
+        cache = repeat_caches(policy, caches, member_B, room=width)
     del caches
     logits_BV = logits_PV[member_B]
     limits_B = limits_B.to(device)
@@ -200,32 +206,33 @@ def decode(
     active_A = torch.arange(batch, device=device)
     running_A = torch.ones(batch, dtype=torch.bool, device=device)
 
-    for position in range(width):
-        logprobs_AV = torch.log_softmax(
-            logits_BV if temperature in (0.0, 1.0) else logits_BV / temperature, -1
-        )
-        if temperature == 0.0:
-            token_A = logprobs_AV.argmax(-1)
-        else:
-            token_A = draw(logprobs_AV.exp(), uniform_BT[active_A, position])
-        ended_A = torch.isin(token_A, end_ids)
-        record.note(position, active_A, running_A, token_A, logprobs_AV, ended_A)
-        running_A = running_A & ~ended_A & (limits_B[active_A] > position + 1)
-        alive = int(running_A.sum())
-        if alive == 0 or position + 1 == width:
-            break
-        if running_A.numel() - alive >= _COMPACT_SHARE * running_A.numel():
-            kept_A = torch.nonzero(running_A)[:, 0]
-            cache.batch_select_indices(kept_A)
-            active_A, token_A, running_A = active_A[kept_A], token_A[kept_A], running_A[kept_A]
-            valid_BK, next_B = valid_BK[kept_A], next_B[kept_A]
-        logits_BV = policy.forward(
-            token_A[:, None],
-            valid_BK[:, : prompt_width + position + 1],
-            (next_B + position)[:, None],
-            cache=cache,
-            keep=1,
-        )[:, -1]
+    with sharing(policy) if shared else nullcontext():
+        for position in range(width):
+            logprobs_AV = torch.log_softmax(
+                logits_BV if temperature in (0.0, 1.0) else logits_BV / temperature, -1
+            )
+            if temperature == 0.0:
+                token_A = logprobs_AV.argmax(-1)
+            else:
+                token_A = draw(logprobs_AV.exp(), uniform_BT[active_A, position])
+            ended_A = torch.isin(token_A, end_ids)
+            record.note(position, active_A, running_A, token_A, logprobs_AV, ended_A)
+            running_A = running_A & ~ended_A & (limits_B[active_A] > position + 1)
+            alive = int(running_A.sum())
+            if alive == 0 or position + 1 == width:
+                break
+            if running_A.numel() - alive >= _COMPACT_SHARE * running_A.numel():
+                kept_A = torch.nonzero(running_A)[:, 0]
+                cache.batch_select_indices(kept_A)
+                active_A, token_A, running_A = active_A[kept_A], token_A[kept_A], running_A[kept_A]
+                valid_BK, next_B = valid_BK[kept_A], next_B[kept_A]
+            logits_BV = policy.forward(
+                token_A[:, None],
+                valid_BK[:, : prompt_width + position + 1],
+                (next_B + position)[:, None],
+                cache=cache,
+                keep=1,
+            )[:, -1]
 
     return record.read()
 

@@ -26,6 +26,7 @@ __all__ = [
     "holds_adapters",
     "load_chat",
     "load_policy",
+    "load_teacher",
     "lora_model",
     "make_tiny",
     "quiet_transformers",
@@ -264,6 +265,28 @@ def load_policy(path: str | Path, config: ModelConfig, device: torch.device, *, 
         base = model
         model = PeftModel.from_pretrained(base, where, is_trainable=train)
     return Policy(model.to(device), chat, bfloat16=half)
+
+
+def load_teacher(path: str, student: Policy, config: ModelConfig) -> Policy:
+    """Load a frozen teacher that speaks the student's tokens.
+
+    Args:
+        path: As in `load_policy`.
+        student: Its tokenizer must be the teacher's.
+        config: Arithmetic.
+
+    Raises:
+        UserError: As `load_policy`, or the two number their tokens differently.
+    """
+    teacher = load_policy(path, config, student.device, train=False)
+    if teacher.chat.tokenizer.get_vocab() != student.chat.tokenizer.get_vocab():
+        raise ConfigError(
+            f"the teacher {path} does not have the policy's tokenizer, so its probabilities are of other tokens",
+            where="rollout.teacher",
+            fix="take a teacher of the policy's own family",
+        )
+    teacher.model.requires_grad_(False)
+    return teacher
 
 
 def holds_adapters(path: str | Path) -> bool:

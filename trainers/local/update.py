@@ -87,7 +87,7 @@ class _Passes:
     def __init__(self, policy: Policy, config: TrainConfig) -> None:
         self.policy = policy
         self.temperature = float(config.rollout.temperature or 1.0)
-        self.budget = config.update.micro_batch_tokens
+        self.budget = int(config.update.micro_batch_tokens or 16384)
 
     def plan(self, samples: Sequence[Sample], *, together: bool = False) -> list[list[int]]:
         return plan_micro_batches(

@@ -34,6 +34,8 @@ __all__ = [
     "Speaker",
     "Work",
     "frozen_teacher",
+    "outside_teacher",
+    "teacher_name",
 ]
 
 # (step, row of the batch, tokens of the demonstration) -> tokens that the prompt shows
@@ -266,7 +268,7 @@ class Backend(Speaker, Protocol):
         self,
         samples: Sequence[Sample],
         *,
-        by: Literal["sampled", "policy", "start"],
+        by: Literal["sampled", "policy", "start", "teacher"],
         prompts: Sequence[Sequence[int]] | None = None,
         temperature: float = 1.0,
         entropy: bool = False,
@@ -301,6 +303,20 @@ class Backend(Speaker, Protocol):
 
 
 def frozen_teacher(config: TrainConfig, needs: Needs) -> bool:
-    """Say whether the teacher of GEAR, RLSD and OPSD is the policy as it was at the start."""
+    """Say whether the teacher of GEAR, RLSD, OPSD and OPD is the policy as it was at the start."""
     chosen = config.rollout.teacher
-    return chosen == "start" or (chosen == "auto" and needs.teacher_in_loss)
+    return chosen == "start" or (chosen == "auto" and (needs.teacher_in_loss or needs.plain_teacher))
+
+
+def outside_teacher(config: TrainConfig, needs: Needs) -> str:
+    """Return the folder of a teacher that is another model; empty where there is none."""
+    chosen = config.rollout.teacher
+    named = chosen not in ("auto", "current", "start")
+    return chosen if named and (needs.teacher_logp or needs.teacher_distribution) else ""
+
+
+def teacher_name(config: TrainConfig, needs: Needs) -> Literal["policy", "start", "teacher"]:
+    """Return what scores as the teacher."""
+    if outside_teacher(config, needs):
+        return "teacher"
+    return "start" if frozen_teacher(config, needs) else "policy"

@@ -151,6 +151,7 @@ def rollout_batch(
     def numbers(values: Iterable[float], dtype: torch.dtype) -> Tensor:
         return torch.tensor(list(values), dtype=dtype, device=device)
 
+    names = tuple(sorted({name for sample in samples for name in sample.parts})) if needs.reward_parts else ()
     dense = bool(samples) and all(sample.token_rewards for sample in samples)
     turns = any(sample.turn for sample in samples)
     return RolloutBatch(
@@ -158,6 +159,14 @@ def rollout_batch(
         mask_BT=tokens((sample.mask for sample in samples), dtype=torch.bool),
         group_B=numbers((sample.group for sample in samples), torch.long),
         old_logp_BT=tokens(sample.logp for sample in samples),
+        part_BN=torch.tensor(
+            [[sample.parts.get(name, float("nan")) for name in names] for sample in samples],
+            dtype=torch.float64,
+            device=device,
+        ).reshape(len(samples), len(names))
+        if needs.reward_parts
+        else None,
+        part_names=names,
         token_rewards_BT=tokens((sample.token_rewards for sample in samples), dtype=torch.float64)
         if needs.token_rewards and dense
         else None,

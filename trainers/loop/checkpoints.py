@@ -61,6 +61,8 @@ class Checkpoints:
     def __init__(self, root: Path, keep: int) -> None:
         self.folder = root / "checkpoints"
         self.keep = keep
+        # What a message names when there may be no memory left to look for it.
+        self._newest = ""
 
     def steps(self) -> list[int]:
         """Return the steps of whole checkpoints, oldest first."""
@@ -77,6 +79,8 @@ class Checkpoints:
 
     def last_good(self) -> str:
         """Name the newest checkpoint, for messages."""
+        if self._newest:
+            return self._newest
         steps = self.steps()
         return str(self.path(steps[-1])) if steps else "none yet"
 
@@ -101,6 +105,7 @@ class Checkpoints:
             _sync(temporary)
             shutil.rmtree(target, ignore_errors=True)
             temporary.replace(target)
+            self._newest = str(target)
         except Exception as error:
             shutil.rmtree(temporary, ignore_errors=True)
             if not (isinstance(error, OSError) or no_room(error)):

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from planarena.rows import TrainingRow
+from planarena.trainers.algorithms.correction import correction_weights
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.loop.backend import Backend, Rollouts, Sampling, Work, frozen_teacher
-from planarena.trainers.loop.batches import Sample, conditioned_messages, rollout_batch
+from planarena.trainers.loop.backend import Backend, Rollouts, Sampling, Work, teacher_name
+from planarena.trainers.loop.batches import Sample, conditioned_messages, pad, rollout_batch
 from planarena.trainers.loop.encoding import Order, Prompt
 from planarena.trainers.loop.metrics import rollout_metrics
 from planarena.trainers.loop.score import Scorer
-from planarena.trainers.types import Algorithm, RolloutBatch, Step
+from planarena.trainers.types import Advantages, Algorithm, RolloutBatch, Step
 
 __all__ = ["Collector"]
 
@@ -60,6 +61,7 @@ class Collector:
             if needs.group_filter:
                 found, filtered = self._refill(found, step, number, wanted)
         samples = found.samples
+        sampler = [sample.logp for sample in samples]
         self._rescore(samples, fresh=fresh)
         batch = rollout_batch(samples, needs, self.backend.device)
         rolled = time.perf_counter()
@@ -72,7 +74,7 @@ class Collector:
         if needs.reference_policy:
             scores = self.backend.score(samples, by="start", temperature=self.temperature)
             ref_logp_BT = scores.logp_NT.nan_to_num(0.0)
-        advantages = self.algorithm.advantages(batch, step)
+        advantages = self._corrected(self.algorithm.advantages(batch, step), batch, sampler)
         metrics: dict[str, Any] = rollout_metrics(samples)
         metrics |= {key: float(value) for key, value in advantages.metrics.items()}
         metrics |= {"rollout/filtered_groups": float(filtered)} if needs.group_filter else {}
@@ -136,7 +138,10 @@ class Collector:
 
     def _rescore(self, samples: Sequence[Sample], *, fresh: bool) -> None:
         """Take log-probabilities and entropies from the update's own arithmetic where the rollout's do not serve."""
-        again = self.backend.rescores == "always" or (fresh and self.backend.rescores == "fresh")
+        corrected = self.config.rollout.correction != "none"
+        again = self.backend.rescores == "always" or (
+            fresh and (self.backend.rescores == "fresh" or corrected)
+        )
         entropy = self.algorithm.needs.entropy and not self.backend.gives_entropy
         own = [sample for sample in samples if not sample.is_demo]
         if not own or not (again or entropy):
@@ -148,8 +153,44 @@ class Collector:
             for sample, values in zip(own, scores.entropy_NT.tolist(), strict=True):
                 sample.entropy = values[: len(sample.response_ids)]
 
+    def _corrected(
+        self, advantages: Advantages, batch: RolloutBatch, sampler: Sequence[Sequence[float]]
+    ) -> Advantages:
+        """Weigh the advantages by how much likelier the policy is than the sampler to have written each token."""
+        how = self.config.rollout
+        if how.correction == "none" or batch.old_logp_BT is None:
+            return advantages
+        sampler_BT = pad(sampler, width=batch.mask_BT.shape[1]).to(batch.old_logp_BT)
+        weight_BT = correction_weights(
+            batch.old_logp_BT,
+            sampler_BT,
+            batch.mask_BT,
+            level=how.correction_level,
+            upper=how.correction_upper,
+            lower=how.correction_lower if how.correction == "mask" else None,
+        )
+        valid_BT = batch.mask_BT.bool()
+        inside = weight_BT[valid_BT].double()
+        metrics = {
+            "correction/mean_weight": float(inside.mean()) if inside.numel() else 1.0,
+            "correction/dropped": float((inside == 0).double().mean()) if inside.numel() else 0.0,
+            "correction/kl_to_sampler": float((sampler_BT - batch.old_logp_BT)[valid_BT].double().mean())
+            if inside.numel()
+            else 0.0,
+        }
+        return replace(
+            advantages,
+            values_BT=advantages.values_BT * weight_BT.to(advantages.values_BT.dtype),
+            metrics={**advantages.metrics, **metrics},
+        )
+
     def _teacher_prompts(self, found: Rollouts) -> list[Sequence[int]]:
-        """Return each row's prompt with the ground truth in it; its own where that is longer than the context."""
+        """Return each row's prompt with the ground truth in it; its own where that is longer than the context.
+
+        A teacher that is not to see the ground truth reads the policy's own.
+        """
+        if self.algorithm.needs.plain_teacher:
+            return [sample.prompt_ids for sample in found.samples]
         by_group: dict[int, Sequence[int]] = {}
         for group, prompt in enumerate(found.prompts):
             row = prompt.row
@@ -166,7 +207,7 @@ class Collector:
         whole = self.algorithm.needs.teacher_distribution
         scores = self.backend.score(
             samples,
-            by="start" if frozen_teacher(self.config, self.algorithm.needs) else "policy",
+            by=teacher_name(self.config, self.algorithm.needs),
             prompts=prompts,
             temperature=self.temperature,
             reverse_kl=whole,

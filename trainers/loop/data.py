@@ -80,6 +80,7 @@ def row_options(config: TrainConfig, split: str) -> RowOptions:
         answers=data.answers,
         domains=data.domains,
         splits=(split,),
+        difficulty=data.difficulty if split == "train" else "",
     )
 
 

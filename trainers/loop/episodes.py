@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from planarena.environments import Outcome
-from planarena.episodes import reached, succeeded
+from planarena.episodes import succeeded
 from planarena.formats import Parsed
 from planarena.records import canonical_json
-from planarena.rows import EpisodeRow, Opened, open_environment
+from planarena.rows import EpisodeRow
+from planarena.session import Session, SessionTask, observation_text
 from planarena.trainers.algorithms.gigpo import step_returns
 from planarena.trainers.config import RolloutConfig
 from planarena.trainers.loop.backend import Generate, Generated, Rollouts, Sampling, Speaker
@@ -19,6 +20,7 @@ from planarena.trainers.loop.batches import Expert, Sample, demonstration_sample
 from planarena.trainers.loop.encoding import Prompt
 from planarena.trainers.loop.rollout import anchor_number
 from planarena.trainers.loop.score import Scorer
+from planarena.users import Users
 
 __all__ = [
     "Acting",
@@ -33,6 +35,8 @@ __all__ = [
 
 # A model that calls a hundred tools in one turn is not to fill the context with their results.
 _MOST_CALLS = 16
+# Of the parts of an episode's reward: its user spoiled it.
+_SPOILED = "discarded"
 
 
 @dataclass(slots=True)
@@ -41,7 +45,7 @@ class Acting:
 
     prompt: Prompt
     row: EpisodeRow
-    opened: Opened
+    session: Session
     group: int
     member: int = 0
     ids: list[int] = field(default_factory=list)
@@ -54,7 +58,6 @@ class Acting:
     anchors: list[int] = field(default_factory=list)
     step_rewards: list[float] = field(default_factory=list)
     calls: int = 0
-    users: int = 1
     parsed: Parsed | None = None
     truncated: bool = False
     finished: bool = False
@@ -62,12 +65,14 @@ class Acting:
 
     def begin_turn(self) -> None:
         """Note what the next decision is made in."""
-        self.anchors.append(anchor_number(self.group, self.opened.world.digest(), self.seen))
+        self.anchors.append(anchor_number(self.group, self.session.world.digest(), self.seen))
 
-    @property
-    def offered(self) -> frozenset[str]:
-        """The names of the tools on offer: a task withholds others that its world has."""
-        return frozenset(tool["function"]["name"] for tool in self.row.tools)
+    @classmethod
+    def begin(cls, prompt: Prompt, row: EpisodeRow, group: int, member: int, users: Users) -> Acting:
+        """Return an episode at its beginning, in a session of its own."""
+        session = Session(user=lambda task: users.play(task.known))
+        session.reset(SessionTask.of_row(row))
+        return cls(prompt, row, session, group, member)
 
 
 def sample_episodes(
@@ -94,12 +99,9 @@ def sample_episodes(
     acting: list[list[Acting]] = []
     for group, prompt in enumerate(prompts):
         assert isinstance(prompt.row, EpisodeRow)
-        assert prompt.row.environment is not None
+        row = prompt.row
         acting.append(
-            [
-                Acting(prompt, prompt.row, open_environment(prompt.row.environment), group, member)
-                for member in range(members(prompt, how))
-            ]
+            [Acting.begin(prompt, row, group, member, scorer.users) for member in range(members(prompt, how))]
         )
     everyone = [one for group in acting for one in group]
     for number in range(config.max_turns):
@@ -142,6 +144,7 @@ def gathered(
     """
     found = Rollouts(prompts=list(prompts), tool_calls=sum(calls))
     for group, (prompt, episodes) in enumerate(zip(prompts, groups, strict=True)):
+        _discard(episodes)
         found.observation_tokens += sum(len(one.mask) - sum(one.mask) for one in episodes)
         found.samples += episodes
         if len(episodes) < how.repeats:
@@ -150,6 +153,18 @@ def gathered(
     for number, sample in enumerate(found.samples):
         sample.trajectory = number
     return found
+
+
+def _discard(episodes: Sequence[Sample]) -> None:
+    """Take the episodes that their user spoiled out of a group: nothing of them trains, and they move no mean."""
+    kept = [one.reward for one in episodes if not one.parts.get(_SPOILED)]
+    mean = sum(kept) / len(kept) if kept else 0.0
+    for one in episodes:
+        if one.parts.get(_SPOILED):
+            one.mask = [0] * len(one.mask)
+            one.reward, one.success = mean, 0.0
+            one.token_rewards = [0.0] * len(one.token_rewards)
+            one.anchors, one.returns = [-1] * len(one.anchors), [mean] * len(one.returns)
 
 
 def turn_seed(seed: int, number: int) -> int:
@@ -230,17 +245,14 @@ def act_out(
     outcomes: list[Outcome] = []
     if parsed.calls and not parsed.broken:
         for call in parsed.calls[:_MOST_CALLS]:
-            outcome = one.opened.episode.attempt(call.name, call.arguments, one.offered)
-            one.opened.observed.append((call.name, outcome))
+            outcome = one.session.call(call.name, call.arguments)
             outcomes.append(outcome)
-            shown = outcome.result if outcome.status == "ok" else outcome.error
-            said.append(
-                {"role": "tool", "content": shown if isinstance(shown, str) else canonical_json(shown)}
-            )
+            said.append({"role": "tool", "content": observation_text(outcome)})
         one.calls += len(outcomes)
-    elif parsed.response is not None and not parsed.broken and one.users < len(one.row.turns):
-        said.append({"role": "user", "content": one.row.turns[one.users]})
-        one.users += 1
+    elif parsed.response is not None and not parsed.broken:
+        message = one.session.answer(parsed.response)
+        if message is not None:
+            said.append({"role": "user", "content": message})
     one.step_rewards.append(_step_reward(one, config, scorer, text, parsed, outcomes, number))
     one.truncated = not generated.ended
     if not said or one.truncated or number + 1 >= config.max_turns:
@@ -277,7 +289,10 @@ def _step_reward(
             return 0.0
         return scorer.score_turn(text, one.row.gold[number], number + 1, len(one.row.gold))
     if parsed.calls:
-        return 1.0 if outcomes and all(outcome.status == "ok" for outcome in outcomes) else 0.0
+        # A call that the gold makes too is right, though it fails: what it shows is what comes next.
+        gold = [call for action in one.row.gold for call in action.calls]
+        done = zip(parsed.calls, outcomes, strict=False)
+        return float(bool(outcomes) and all(made.status == "ok" or call in gold for call, made in done))
     return 1.0 if parsed.valid and parsed.response is not None else 0.0
 
 
@@ -290,9 +305,10 @@ def result(one: Acting, config: RolloutConfig, scorer: Scorer, discount: float) 
         scorer: The needs of the algorithm.
         discount: Of the returns from each step.
     """
-    goal = 1.0 if reached(one.opened.goal, one.opened.world.digest(), one.opened.observed) else 0.0
+    goal = 1.0 if one.session.goal_reached() else 0.0
     # A trajectory that never says it is done has not answered the user.
     answered = one.parsed is not None and one.parsed.response is not None and not one.truncated
+    answered = answered and one.session.answered
     gold_calls = sum(len(gold.calls) for gold in one.row.gold)
     success = float(succeeded(goal > 0, answered, calls=one.calls, gold_calls=gold_calls))
     steps = one.step_rewards
@@ -324,6 +340,8 @@ def result(one: Acting, config: RolloutConfig, scorer: Scorer, discount: float) 
         },
         success=success,
     )
+    if one.session.spoiled:
+        sample.parts |= {_SPOILED: 1.0, f"user_{one.session.spoiled}": 1.0}
     if scorer.needs.token_rewards:
         shares = [config.goal_weight * success + value for value in per_step]
         sample.token_rewards = [

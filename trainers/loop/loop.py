@@ -12,6 +12,7 @@ import msgspec
 import torch
 
 from planarena.errors import Interrupted, UserError
+from planarena.report import render_training
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.loop.backend import Backend, Work
 from planarena.trainers.loop.batches import Expert, mini_batches
@@ -22,10 +23,13 @@ from planarena.trainers.loop.collect import Collector
 from planarena.trainers.loop.data import coverage
 from planarena.trainers.loop.encoding import make_encoder
 from planarena.trainers.loop.faults import memory_ran_out, no_room_left, not_finite, out_of_memory
+from planarena.trainers.loop.following import next_commands
 from planarena.trainers.loop.material import Material
 from planarena.trainers.loop.metrics import MetricsLog, read_metrics
 from planarena.trainers.loop.plot import draw_plot
 from planarena.trainers.loop.run import RunFolder
+from planarena.trainers.loop.score import OFFLINE_GROUPS
+from planarena.trainers.loop.token_log import TokenLog
 from planarena.trainers.loop.update import Updater
 from planarena.trainers.loop.validate import standing, validate
 from planarena.trainers.types import Algorithm, Step
@@ -91,10 +95,7 @@ class Loop:
             self._set_up()
             return self._train()
         except KeyboardInterrupt as error:
-            raise Interrupted(
-                f"interrupted after step {self.done}; the same command goes on from "
-                f"{self.checkpoints.last_good()}"
-            ) from error
+            raise Interrupted(self._interrupted()) from error
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise out_of_memory(self.config, self.done + 1, self.checkpoints.last_good()) from error
         except Exception as error:
@@ -105,6 +106,17 @@ class Loop:
             raise
         finally:
             self._close()
+
+    def _interrupted(self) -> str:
+        """Say what an interrupted run keeps."""
+        steps = self.checkpoints.steps()
+        if steps:
+            return f"interrupted after step {self.done}; the same command goes on from {self.checkpoints.last_good()}"
+        kept = ", with the model that --model tiny made" if self.folder.has_start else ""
+        when = (
+            f"after step {self.done}, before the first checkpoint" if self.done else "before the first step"
+        )
+        return f"interrupted {when}: the same command starts again at step 1{kept}"
 
     # -- setting up ----------------------------------------------------------------------------------
 
@@ -136,6 +148,10 @@ class Loop:
             settings=msgspec.to_builtins(config),
             run_id=str(self.folder.info.get("run_id", "")),
         )
+        # The engine of one process; a cluster has other places for what people look at.
+        groups = config.log.rollouts if config.engine == "local" else 0
+        every = config.validation.every or max(self.total // 10, 1)
+        self.tokens = TokenLog(self.folder.path, groups, every, step=self.done)
         counts = dict(self.data.counts)
         self.folder.begin(steps=self.total, counts=counts, coverage=coverage(self.data), **facts)
 
@@ -172,13 +188,18 @@ class Loop:
             if self.updater.skipped_in_a_row >= _MOST_SKIPPED:
                 raise not_finite(_MOST_SKIPPED, self.done, self.log.path, self.checkpoints.last_good())
         self._plot()
-        return self.folder.finish(
+        info = self.folder.finish(
             steps_done=self.done,
             seconds=round(self.counters.get("seconds", 0.0), 3),
             skipped_steps=self.updater.skipped,
             best=None if self.best is None else {"step": self.best[0], "value": self.best[1]},
             scoring=dict(self.scorer.counts),
         )
+        following = next_commands(self.config, self.folder.path, self.done)
+        (self.folder.path / "report.html").write_text(
+            render_training(self.folder.path, following), encoding="utf-8"
+        )
+        return info
 
     def _one_step(self) -> dict[str, Any]:
         """Make one optimiser update and return its line."""
@@ -210,11 +231,17 @@ class Loop:
 
     def _draw_batch(self, step: Step) -> None:
         update = self.config.update
+        judged, offline = self.scorer.groups, self.scorer.counts[OFFLINE_GROUPS]
         renew = self.batches == 0 or self.since_sync == 0 or self.since_sync >= int(update.sync_interval or 1)
         self.work = self.collector.collect(step, self.batches, renew=renew)
         if self.work.fresh:
             self.since_sync = 0
+        if self.tokens.due(self.done):
+            experts = self._by_key if self.algorithm.needs.experts else {}
+            name = str(self.algorithm.config.__struct_config__.tag)
+            self.tokens.write(self.work, step, self.batches, name, self.backend, experts)
         self.batches += 1
+        self._watch_judge(judged, offline)
         self.counters["rollout_tokens"] = self.counters.get("rollout_tokens", 0.0) + sum(
             sum(sample.mask) for sample in self.work.samples if not sample.is_demo
         )
@@ -227,10 +254,24 @@ class Loop:
         self.pending = parts[: self.total - self.done]
         self._watch_flatness(step)
 
+    def _watch_judge(self, judged: int, offline: int) -> None:
+        """Note the share of the batch's groups that the judge could not score, and say so the first time."""
+        assert self.work is not None
+        groups, lost = self.scorer.groups - judged, self.scorer.counts[OFFLINE_GROUPS] - offline
+        if groups:
+            self.work.metrics["judge/offline"] = lost / groups
+        if lost and not offline:
+            self.say(
+                f"the judge cannot score {lost} of {groups} groups of batch {self.batches}, "
+                f"which are scored offline: {self.scorer.fallback}"
+            )
+
     def _watch_flatness(self, step: Step) -> None:
         """Say when all rewards are equal, and stop a run that has nothing else to learn from."""
         assert self.work is not None
-        if self.work.metrics.get("advantage/degenerate_groups", 0.0) < 1.0:
+        flat = self.work.metrics.get("advantage/degenerate_groups", 0.0) >= 1.0
+        # A teacher, or terms of equal sums, may tell responses apart that the reward does not.
+        if not flat or bool(self.work.advantages.values_BT.any()):
             self.flat = 0
             return
         self.flat += 1

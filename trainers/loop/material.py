@@ -11,6 +11,7 @@ from planarena.trainers.loop.bench import load_bench
 from planarena.trainers.loop.data import Encoder, Order, TrainingData, load_data
 from planarena.trainers.loop.score import Judges, Scorer, open_judges
 from planarena.trainers.types import Needs
+from planarena.users import Users
 
 __all__ = ["Material"]
 
@@ -75,6 +76,7 @@ class Material:
             self.data.counts["bench tasks"] = len(self.bench)
         self.total = self._total_steps()
         self._judges = open_judges(config.judge_model)
+        self._stack.enter_context(users := Users(config.data.user, where="data.user"))
         self.scorer = Scorer(
             config.reward.name,
             config.reward.options,
@@ -82,6 +84,7 @@ class Material:
             config.data.format,
             self.needs,
             self._judges,
+            users,
         )
         counts = {
             "prompts": len(self.data.prompts),

@@ -35,7 +35,9 @@ _OURS = (
     "config.yaml",
     "metrics.jsonl",
     "samples.jsonl",
+    "rollouts.jsonl",
     "plot.png",
+    "report.html",
     "checkpoints",
     "start",
     "tensorboard",
@@ -45,7 +47,7 @@ _OURS = (
 
 
 class RunFolder:
-    """OUT: config.yaml, metrics.jsonl, samples.jsonl, plot.png, run.json, start/, checkpoints/.
+    """OUT: config.yaml, metrics.jsonl, samples.jsonl, rollouts.jsonl, plot.png, run.json, start/, checkpoints/.
 
     Args:
         config: Complete.
@@ -76,11 +78,7 @@ class RunFolder:
             if fresh or (self.info.get("status") == "prepared" and not (self.path / "checkpoints").exists()):
                 self._clear()
             elif self.info.get("config") != config.identity():
-                raise RunError(
-                    f"holds another training run ({_difference(self.info.get('config'), config.identity())})",
-                    where=str(self.path),
-                    fix="repeat its settings to go on with it, choose another --out, or give --fresh",
-                )
+                self._lengthen(config)
         elif self.path.is_dir() and any(self.path.iterdir()) and not fresh:
             raise UserError(
                 "is not empty and holds no training run",
@@ -101,6 +99,40 @@ class RunFolder:
             }
             self._save("prepared")
         (self.path / "config.yaml").write_bytes(msgspec.yaml.encode(config))
+
+    @property
+    def has_start(self) -> bool:
+        """Whether the next command finds the model that `--model tiny` made: a run that has not begun is cleared."""
+        return self.info.get("status") != "prepared" and (self.path / "start" / "start.json").is_file()
+
+    def _lengthen(self, config: TrainConfig) -> None:
+        """Let a run go on to more steps than it was started for, with all else as it was.
+
+        How often it validates and saves may follow from the number of steps, so these may differ with it.
+
+        Raises:
+            RunError: Something else differs, or the run is to have fewer steps than before.
+        """
+        stored, now = self.info.get("config"), config.identity()
+        before: dict[str, Any] = stored if isinstance(stored, dict) else {}
+        length = next((name for name in ("steps", "epochs") if now.get(name) is not None), "steps")
+        old, new = before.get(length), now.get(length)
+        fix = "repeat its settings to go on with it, choose another --out, or give --fresh"
+        one, other = _but_length(before), _but_length(now)
+        if not isinstance(old, int | float) or not isinstance(new, int | float) or old == new or one != other:
+            told = _difference(one, other) if one != other else _difference(stored, now)
+            raise RunError(f"holds another training run ({told})", where=str(self.path), fix=fix)
+        if new < old:
+            told = f"{length}: {old} there, {new} here"
+            raise RunError(
+                f"holds a longer training run ({told}), and a run can only be made longer",
+                where=str(self.path),
+                fix=fix,
+            )
+        self.info["config"] = now
+        self.info["lengthened"] = [*self.info.get("lengthened", []), {"from": old, "to": new}]
+        # Until it has begun again it is what an interrupted run is.
+        self._save("running")
 
     def begin(self, **facts: Any) -> None:
         """Note what the run found: device, threads, rows."""
@@ -157,6 +189,15 @@ def _versions() -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
+
+
+def _but_length(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a run's identity without its length and what follows from it."""
+    kept = {key: value for key, value in config.items() if key not in {"steps", "epochs"}}
+    for section in ("validation", "checkpoint"):
+        if isinstance(kept.get(section), dict):
+            kept[section] = {key: value for key, value in kept[section].items() if key != "every"}
+    return kept
 
 
 def _difference(old: Any, new: Any, prefix: str = "") -> str:

@@ -17,8 +17,12 @@ from planarena.trainers import rewards
 from planarena.trainers.loop.batches import Sample
 from planarena.trainers.rewards import Context, sequential_decay
 from planarena.trainers.types import Needs
+from planarena.users import Users
 
-__all__ = ["Scorer", "open_judges"]
+__all__ = ["OFFLINE_GROUPS", "Scorer", "open_judges"]
+
+# Counted: groups that a judge was to score, and could not.
+OFFLINE_GROUPS = "groups rescored offline"
 
 
 class Judges(msgspec.Struct):
@@ -53,9 +57,12 @@ class Scorer:
         form: The format that the policy speaks.
         needs: Of the algorithm.
         judges: The judges.
+        users: Who plays the users of episodes; by default they are scripted.
 
     Attributes:
-        arguments: What another process makes the same scorer from: name, options, overlong, form.
+        groups: How many groups a judge that is a model was given so far.
+        fallback: Why the latest group was scored offline that was not the judge's; empty as long as none was.
+        arguments: What another process makes the same scorer from: name, options, overlong, form, who plays users.
         counts: Judged groups that fell back to the offline scorer, and context that was missing, by name.
     """
 
@@ -67,14 +74,17 @@ class Scorer:
         form: str,
         needs: Needs,
         judges: Judges,
+        users: Users | None = None,
     ) -> None:
         self.reward = rewards.get(name, {"format": form, **options}, overlong)
         self.exact = rewards.get("binary", {"format": form})
         self.form = formats.get(form)
-        self.arguments = (name, dict(options), overlong, form)
+        self.users = users or Users()
+        self.arguments = (name, dict(options), overlong, form, self.users.who)
         self.needs = needs
         self.judges = judges
         self.counts: Counter[str] = Counter()
+        self.groups, self.fallback = 0, ""
         needed = set(self.reward.needed)
         self.wants_similarity = "similarity" in needed
         self.wants_rubric = bool(needed & {"reasoning", "rubric"}) or needs.reasoning_reward
@@ -145,7 +155,9 @@ class Scorer:
         asked = [[judged(row, sample) for sample in samples] for row, samples in groups]
         judge = self.judges.similarity if which == "similarity" else self.judges.rubric
         scores = judge.score(asked)
-        self.counts += Counter("groups rescored offline" for score in scores if score.fallback)
+        self.groups += len(asked) if self.judges.gateway is not None else 0
+        self.counts += Counter(OFFLINE_GROUPS for score in scores if score.fallback)
+        self.fallback = next((score.fallback for score in reversed(scores) if score.fallback), self.fallback)
         return scores
 
 

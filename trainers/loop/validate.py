@@ -28,9 +28,11 @@ def validate(
         samples: Outputs to return.
     """
     found = backend.rollout(prompts, config, scorer, Sampling())
+    # What the user spoiled says nothing of the policy.
+    shown_by = [sample for sample in found.samples if not sample.parts.get("discarded")]
     metrics = {
-        "validation/success": mean(sample.success for sample in found.samples),
-        "validation/reward": mean(sample.reward for sample in found.samples),
+        "validation/success": mean(sample.success for sample in shown_by),
+        "validation/reward": mean(sample.reward for sample in shown_by),
         "validation/length": mean(float(sum(sample.mask)) for sample in found.samples),
         "validation/truncated": mean(float(sample.truncated) for sample in found.samples),
     }
@@ -44,6 +46,7 @@ def validate(
             else "\n".join(prompt.row.targets),
             "reward": sample.reward,
             "success": sample.success,
+            "parts": dict(sample.parts),
         }
         for prompt, sample in list(zip(found.prompts, found.samples, strict=True))[:samples]
     ]

@@ -70,7 +70,8 @@ def snap(score: float) -> float:
 
     Deviation: (1) the paper's judge writes a tier; a number between two is ours to place.
     """
-    return min(TIERS, key=lambda tier: abs(tier - score))
+    # Rounded, or 0.825 and 0.95 would be nearer to the lower tier by the last bit alone.
+    return min(TIERS, key=lambda tier: round(abs(tier - score), 9))
 
 
 class AWPO(Reward, frozen=True, kw_only=True):

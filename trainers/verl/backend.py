@@ -144,7 +144,7 @@ class VerlBackend:
         self,
         samples: Sequence[Sample],
         *,
-        by: Literal["sampled", "policy", "start"],
+        by: Literal["sampled", "policy", "start", "teacher"],
         prompts: Sequence[Sequence[int]] | None = None,
         temperature: float = 1.0,
         entropy: bool = False,

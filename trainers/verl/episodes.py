@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from planarena.rows import EpisodeRow, open_environment
+from planarena.rows import EpisodeRow
 from planarena.trainers.config import RolloutConfig
 from planarena.trainers.loop.backend import Rollouts, Sampling
 from planarena.trainers.loop.batches import Sample
@@ -22,6 +22,7 @@ from planarena.trainers.loop.episodes import Acting, act_out, gathered, members,
 from planarena.trainers.loop.score import Scorer, open_judges
 from planarena.trainers.types import Needs
 from planarena.trainers.verl.remote import RemotePolicy
+from planarena.users import Users
 
 __all__ = ["act", "act_in_environments", "episode_task"]
 
@@ -66,9 +67,9 @@ def episode_task(
 
 @functools.lru_cache(maxsize=8)
 def _scorer(arguments: str, needs: str) -> Scorer:
-    name, options, overlong, form = msgspec.json.decode(arguments)
+    name, options, overlong, form, who = msgspec.json.decode(arguments)
     wanted = Needs(**{"rollouts": False, **dict.fromkeys(msgspec.json.decode(needs), True)})
-    return Scorer(name, options, overlong, form, wanted, open_judges(""))
+    return Scorer(name, options, overlong, form, wanted, open_judges(""), Users(who))
 
 
 async def act(loop: Any, wanted: dict[str, Any], prompt: list[int]) -> Any:
@@ -88,9 +89,8 @@ async def act(loop: Any, wanted: dict[str, Any], prompt: list[int]) -> Any:
         msgspec.json.encode(task["reward"]).decode(), msgspec.json.encode(task["needs"]).decode()
     )
     policy = RemotePolicy(chat_of(loop.tokenizer), int(task["context"]))
-    assert row.environment is not None
-    opened = await asyncio.to_thread(open_environment, row.environment)
-    one = Acting(Prompt(row, prompt, []), row, opened, int(task["group"]))
+    begun = Prompt(row, prompt, []), row, int(task["group"])
+    one = await asyncio.to_thread(Acting.begin, *begun, 0, scorer.users)
     limit = int(config.max_response_length or 1)
     for number in range(config.max_turns):
         seed = turn_seed(int(wanted["seed"]), number)

@@ -13,7 +13,7 @@ import msgspec
 from planarena.errors import ConfigError
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.local.model import ADAPTER_CONFIG
-from planarena.trainers.loop.backend import frozen_teacher
+from planarena.trainers.loop.backend import frozen_teacher, outside_teacher
 from planarena.trainers.types import Needs
 from planarena.trainers.verl.versions import ROLLOUT
 
@@ -63,6 +63,12 @@ def compose(
     Raises:
         ConfigError: A key that verl does not have (the nearest is named).
     """
+    if outside_teacher(config, needs):
+        raise ConfigError(
+            "on verl the teacher is the policy itself, or as it was at the start",
+            where="rollout.teacher",
+            fix="train with the local engine, or give current or start",
+        )
     import verl
     from hydra import compose as compose_hydra
     from hydra import initialize_config_dir

@@ -108,7 +108,7 @@ class Trainer(PPOTrainerSync):  # type: ignore[misc]  # verl is untyped
             self.actor_rollout_wg,
             getattr(self, "ref_policy_wg", None),
             adapters=bool(self.ref_in_actor),
-            budget=config.update.micro_batch_tokens,
+            budget=int(config.update.micro_batch_tokens or 16384),
             dynamic=bool(self.config.actor_rollout_ref.actor.use_dynamic_bsz),
         )
         steps = {"done": 0}

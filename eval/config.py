@@ -6,12 +6,15 @@ from pathlib import Path
 
 import msgspec
 
+from planarena.bench import HELD_OUT
 from planarena.errors import ConfigError, UserError
 from planarena.eval.settings import GenerationConfig
 
 __all__ = ["SUITES", "EvalConfig"]
 
-SUITES = ("bfcl-v3", "bfcl-v4", "api-bank", "mmlu-pro", "math", "planarena")
+SUITES = (
+    "bfcl-v3", "bfcl-v4", "api-bank", "mmlu-pro", "math", "workbench", "acebench", "tau2", "nestful", "planarena",
+)  # fmt: skip
 
 _CHOICES = {
     "calls": ("auto", "json", "text"),
@@ -20,6 +23,7 @@ _CHOICES = {
     "matching": ("soft", "strict"),
     "unreadable": ("refuse", "count"),
     "judge": ("auto", "math-verify", "rules"),
+    "language": ("en", "zh"),
 }
 
 
@@ -30,8 +34,12 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         suites: Names from `SUITES`, or suite:PATH for a folder of one's own, each once.
         out: The folder for responses.jsonl, scores.json, report.html and run.json.
         responses: A file or folder of outputs, or "gold" for each benchmark's own ground truth.
-        data: Where a benchmark's questions are, by suite; a suite that is not named uses what it ships with.
+        data: Where a benchmark's questions are, by suite; a suite that is not named uses what was fetched, or what it
+            ships with.
+        data_dir: The folder of fetched data; empty for PLANARENA_DATA, else the user's data folder.
+        mirror: The address that `--fetch` takes data from; empty for GitHub.
         guess: Let MMLU-Pro's rules end in a seeded random option, as its own script does.
+        splits: Of the suite planarena: the splits whose tasks are played.
         limit: Score only the first so many items of each category.
         samples: Outputs of one item that count as samples of it (K of avg@k).
         base: An earlier evaluation to take the difference from: its folder, or its name beside `out`.
@@ -42,6 +50,7 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unreadable: What to do where more than half of the outputs cannot be read: refuse them, or count them as wrong.
         judge: Who compares mathematical answers: math-verify, the package's own rules, or auto: math-verify where it
             is installed (a note says where it is not).
+        language: Of ACEBench's items: en or zh.
         matching: The API-Bank headline: soft (any call equals the gold one), strict (exactly one call, equal).
         seed: Of the random options.
         workers: Sandboxed BFCL workers at a time.
@@ -59,7 +68,10 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     out: str
     responses: str | None = None
     data: dict[str, str] = {}
+    data_dir: str = ""
+    mirror: str = ""
     guess: bool = True
+    splits: tuple[str, ...] = HELD_OUT
     limit: int | None = None
     samples: int = 1
     base: str | None = None
@@ -69,6 +81,7 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     matching: str = "soft"
     unreadable: str = "refuse"
     judge: str = "auto"
+    language: str = "en"
     seed: int = 0
     workers: int = 2
     seconds: float = 10.0
@@ -118,16 +131,20 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
 
     def data_path(self, suite: str, absent: str, fix: str) -> Path:
-        """Return where a suite's data lie.
+        """Return where a suite's data lie: where `data` says, else where they were fetched to.
 
         Args:
             suite: Of this evaluation.
-            absent: What is wrong where no path is given.
+            absent: What is wrong where there are none.
             fix: What to write then.
 
         Raises:
-            UserError: No path is given.
+            UserError: No path is given, and nothing was fetched.
         """
-        if suite not in self.data:
-            raise UserError(absent, where=suite, fix=fix)
-        return Path(self.data[suite])
+        if suite in self.data:
+            return Path(self.data[suite]).expanduser()
+        from planarena.eval.fetching import find_fetched
+
+        if (found := find_fetched(suite, self.data_dir)) is not None:
+            return found
+        raise UserError(absent, where=suite, fix=fix)

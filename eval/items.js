@@ -81,9 +81,9 @@
     const rows = shown.map(at => {
       const row = index[at], button = make("button", null, "row");
       const head = make("b", visible(row[1]) + (row[2] ? ` #${row[2] + 1}` : ""));
-      const reason = row[4].map(one => one && one[1]).filter(Boolean).join(" | ");
-      button.append(sign(row[4][0]), head, make("span", visible(row[3] + (reason ? ": " + reason : ""))));
-      if (row[4].length > 1) button.lastChild.append(" ", sign(row[4][1]), " " + names[1]);
+      const why = one => one && one[1] ? ": " + visible(one[1]) : "";
+      button.append(sign(row[4][0]), head, make("span", visible(row[3]) + why(row[4][0])));
+      if (row[4].length > 1) button.lastChild.append(" · ", sign(row[4][1]), " " + visible(names[1]) + why(row[4][1]));
       button.dataset.at = at;
       button.addEventListener("click", () => { location.hash = "i=" + encodeURIComponent(row[0] + "/" + row[1] + "/" + row[2]); });
       return button;
@@ -121,12 +121,15 @@
     names.forEach((name, at) => sides.append(side(name, parts[at])));
     const tools = make("details"), summary = make("summary", `Tools (${shared.tools.length})`);
     tools.append(summary, ...shared.tools.map(tool => make("pre", visible(tool))));
-    detail.replaceChildren(make("h2", `${visible(row[1])} · ${visible(row[3])} · ${visible(row[0])}`),
+    detail.replaceChildren(make("h2", `${visible(row[1])}${row[2] ? " #" + (row[2] + 1) : ""} · ${visible(row[3])} · ${visible(row[0])}`),
       ...shared.prompt.flatMap(([role, text]) => block(role, text)),
       ...(shared.tools.length ? [tools] : []), ...(shared.gold === "null" ? [] : block("Gold", pretty(shared.gold))), sides);
     detail.dataset.key = key;
     detail.scrollTop = 0;
+    const where = fitting.indexOf(current);
+    if (where >= 0 && Math.floor(where / PAGE) !== state.page) { state.page = Math.floor(where / PAGE); show(); }
     mark();
+    list.querySelector(".row[aria-current=true]")?.scrollIntoView({block: "nearest"});
     if (matchMedia("(max-width:700px)").matches) detail.scrollIntoView();
   }
   addEventListener("hashchange", open);

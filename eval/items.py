@@ -12,7 +12,7 @@ One row, shortened::
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ def write_items(
     scored: Mapping[str, Mapping[str, list[Response]]],
     config: EvalConfig,
     homes: Mapping[str, str],
-) -> None:
+) -> list[dict[str, Any]]:
     """Write a line for each verdict.
 
     Args:
@@ -60,7 +60,11 @@ def write_items(
         scored: The outputs that were scored, by suite and item.
         config: The evaluation; a suite's module says with `describe` what its items asked for.
         homes: The module of each suite.
+
+    Returns:
+        The rows.
     """
+    rows: list[dict[str, Any]] = []
     seconds = _seconds(path.with_name(TIMINGS))
     with path.open("wb") as sink:
         for suite, result in suites.items():
@@ -69,11 +73,14 @@ def write_items(
             shown: Mapping[str, Shown] = {}
             if hasattr(module, "describe"):
                 shown = module.describe(suite, config, ids)
-            for row in item_rows(result, scored[suite], shown, seconds):
+            read = getattr(module, "shown_calls", None)
+            for row in item_rows(result, scored[suite], shown, seconds, read):
                 try:
                     sink.write(orjson.dumps(row) + b"\n")
                 except (TypeError, ValueError):
                     sink.write(json.dumps(row).encode() + b"\n")
+                rows.append(row)
+    return rows
 
 
 def item_rows(
@@ -81,8 +88,9 @@ def item_rows(
     outputs: Mapping[str, list[Response]],
     shown: Mapping[str, Shown],
     seconds: Mapping[tuple[str, str, int], float],
+    read: Callable[[Any], list[dict[str, Any]]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a suite in the order of its verdicts."""
+    """Yield the rows of a suite in the order of its verdicts; `read` finds calls that only the suite can read."""
     for verdict in result.verdicts:
         listed = outputs.get(verdict.id, [])
         value = listed[verdict.sample].value if verdict.sample < len(listed) else None
@@ -97,7 +105,7 @@ def item_rows(
             "tools": about.tools,
             "gold": about.gold,
             "output": _clipped(value),
-            **_read(value),
+            **_with_own(_read(value), value, read),
             "seconds": seconds.get((result.suite, verdict.id, verdict.sample)),
         }
 
@@ -107,6 +115,14 @@ def _clipped(value: Any) -> Any:
         return value if len(value) <= _MOST_CHARACTERS else f"{value[:_MOST_CHARACTERS]} ..."
     text = json.dumps(value, default=str)
     return value if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]} ..."
+
+
+def _with_own(
+    found: dict[str, Any], value: Any, read: Callable[[Any], list[dict[str, Any]]] | None
+) -> dict[str, Any]:
+    if found["calls"] or read is None or not (calls := read(value)):
+        return found
+    return {**found, "calls": calls[:200], "written": "the benchmark's own"}
 
 
 def _read(value: Any) -> dict[str, Any]:
@@ -138,7 +154,7 @@ def _seconds(path: Path) -> dict[tuple[str, str, int], float]:
     found: dict[tuple[str, str, int], float] = {}
     if path.is_file() and path.stat().st_size:
         for row, problem in read_rows(path):
-            if row is not None and not problem and row.get("seconds"):
+            if row is not None and not problem and row.get("seconds") and "suite" in row:
                 found[str(row["suite"]), str(row["id"]), int(row["sample"])] = float(row["seconds"])
     return found
 

@@ -37,6 +37,7 @@ from planarena.eval.responses import Response, Responses, count_tokens, read_row
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.formats import Call, read_output, write_output
+from planarena.records.foreign_yaml import MAX_YAML, load_yaml
 
 __all__ = ["OwnSuite", "ask", "describe", "new_suite", "read_suite", "score"]
 
@@ -72,8 +73,8 @@ def read_suite(path: Path) -> tuple[OwnSuite, list[dict[str, Any]]]:
     import yaml
 
     try:
-        text = (path / "suite.yaml").read_text(encoding="utf-8")
-        about = msgspec.convert(yaml.safe_load(text), OwnSuite)
+        with (path / "suite.yaml").open("rb") as handle:
+            about = msgspec.convert(load_yaml(handle.read(MAX_YAML + 1).decode()), OwnSuite)
     except OSError as error:
         raise UserError(
             "is no suite: it has no suite.yaml", where=str(path), fix=f"planarena eval new {path}"

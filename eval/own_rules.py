@@ -41,7 +41,7 @@ def open_rule(about: OwnSuite, folder: Path, unsafe_no_sandbox: bool) -> Iterato
     if about.rule == "calls":
         yield _Calls(about.order)
     elif about.rule == "state":
-        yield _State(about, folder)
+        yield from _open_state(about, folder, unsafe_no_sandbox)
     else:
         scorer = folder / "scorer.py"
         if about.rule == "python" and not scorer.is_file():
@@ -55,6 +55,27 @@ def open_rule(about: OwnSuite, folder: Path, unsafe_no_sandbox: bool) -> Iterato
             yield _Sandboxed(about, scorer.absolute(), worker)
         finally:
             worker.close()
+
+
+def _open_state(about: OwnSuite, folder: Path, unsafe_no_sandbox: bool) -> Iterator[Rule]:
+    """Open the environment of final states: a built-in domain, or a folder of its own, which runs in the sandbox."""
+    if not about.environment.startswith("env:"):
+        yield _State(about, folder)
+        return
+    from planarena.environments.catalog import unit_names
+    from planarena.environments.sources.opening import OpenSources, allow, using
+    from planarena.environments.sources.source import SourceOptions
+
+    place = Path(about.environment.removeprefix("env:")).expanduser()
+    place = place if place.is_absolute() or not (folder / place).is_dir() else folder / place
+    sources = OpenSources()
+    try:
+        with using(sources):
+            allow(SourceOptions(unsafe_no_sandbox=unsafe_no_sandbox))
+            (unit,) = unit_names(f"env:{place.absolute()}")
+            yield _State(about, folder, unit, "unsafe" if unsafe_no_sandbox else "bubblewrap")
+    finally:
+        sources.close()
 
 
 def _keys(calls: Sequence[Call]) -> list[str] | None:
@@ -95,16 +116,15 @@ class _Calls:
 class _State:
     """Final states are compared by their digest; every item begins anew."""
 
-    sandbox = ""
-
-    def __init__(self, about: OwnSuite, folder: Path) -> None:
+    def __init__(self, about: OwnSuite, folder: Path, unit: str = "", sandbox: str = "") -> None:
+        self.sandbox = sandbox
         if not about.environment:
             raise UserError(
                 "names no environment",
                 where=str(folder / "suite.yaml"),
                 fix="environment: env:PATH, or a built-in domain",
             )
-        self._name = about.environment.removeprefix("builtin:")
+        self._name = unit or about.environment.removeprefix("builtin:")
 
     def judge(self, item: Mapping[str, Any], said: str, calls: Sequence[Call]) -> tuple[bool, str, str]:
         del said
@@ -135,7 +155,7 @@ class _State:
 
 
 def _world(name: str, item: Mapping[str, Any]) -> Any:
-    """The one place where an environment is opened: a built-in domain, or whatever the catalog restores (`env:PATH`)."""
+    """The one place where a world is made: of a built-in domain, or of a folder's unit as `_open_state` names it."""
     from planarena.environments.catalog import restore_world
 
     return restore_world([name], item.get("tables") or {}, item.get("facts") or {})

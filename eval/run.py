@@ -19,7 +19,7 @@ import orjson
 from planarena.bench import Policy
 from planarena.errors import RunError, UserError
 from planarena.eval.config import EvalConfig
-from planarena.eval.items import read_items, write_items
+from planarena.eval.items import write_items
 from planarena.eval.items_page import render_items
 from planarena.eval.models.generation import Generation
 from planarena.eval.readings import mark_unfit, reader_of
@@ -40,10 +40,14 @@ _HOMES = {
     "mmlu-pro": "planarena.eval.mmlu_pro",
     "math": "planarena.eval.mathematics",
     "planarena": "planarena.eval.arena",
+    "workbench": "planarena.eval.workbench",
+    "acebench": "planarena.eval.acebench",
+    "tau2": "planarena.eval.tau2",
+    "nestful": "planarena.eval.nestful",
 }
 
 # Suites whose outputs hold calls, so that --format says how they are written.
-_CALLING = ("bfcl-v3", "bfcl-v4", "api-bank", "planarena")
+_CALLING = ("bfcl-v3", "bfcl-v4", "api-bank", "planarena", "workbench", "acebench", "tau2", "nestful")
 
 Progress = Callable[[str, int, int], None]
 
@@ -106,7 +110,7 @@ def evaluate(
                 responses = model.generate(suite, tell)
                 chosen = _as_written(model.config)
             elif config.responses != "gold":
-                responses = read_responses(Path(str(config.responses)), suite, config.samples)
+                responses = _read_given(import_module(homes[suite]), suite, config)
                 if suite in _CALLING or suite.startswith("suite:"):
                     mark_unfit(responses, reader_of(config))
                 reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
@@ -146,9 +150,18 @@ def evaluate(
                 for verdict in result.verdicts
             ]
             lines = model.finish({key: place for place, key in enumerate(places)})
-        write_items(out / "items.jsonl", suites, scored, model.config if model is not None else config, homes)
-        _write(finished, lines)
+        rows = write_items(
+            out / "items.jsonl", suites, scored, model.config if model is not None else config, homes
+        )
+        _write(finished, lines, rows)
     return finished
+
+
+def _read_given(module: Any, suite: str, config: EvalConfig) -> Responses:
+    """Read outputs; a suite that has a reader of its own knows its benchmark's files before others do."""
+    reader = getattr(module, "read_given", None)
+    found: Responses | None = reader(config, suite) if reader is not None else None
+    return found if found is not None else read_responses(Path(str(config.responses)), suite, config.samples)
 
 
 def _as_written(config: EvalConfig) -> EvalConfig:
@@ -267,7 +280,7 @@ def _difference(result: SuiteResult, base: Evaluation) -> dict[str, Any] | None:
     return found
 
 
-def _write(finished: Evaluation, lines: bytes) -> None:
+def _write(finished: Evaluation, lines: bytes, rows: list[dict[str, Any]]) -> None:
     from planarena.eval.page import render
 
     scores = {"format_version": FORMAT_VERSION, "suites": msgspec.to_builtins(finished.suites)}
@@ -279,9 +292,7 @@ def _write(finished: Evaluation, lines: bytes) -> None:
         "responses.jsonl": lines,
         "scores.json": written + b"\n",
         "report.html": render(finished).encode(errors="replace"),
-        "items.html": render_items([finished.path.name], [read_items(finished.path)]).encode(
-            errors="replace"
-        ),
+        "items.html": render_items([finished.path.name], [rows]).encode(errors="replace"),
         "run.json": orjson.dumps(finished.run, option=orjson.OPT_INDENT_2) + b"\n",
     }
     for name, content in files.items():

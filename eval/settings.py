@@ -48,6 +48,10 @@ class GenerationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         device: Of transformers: auto, cpu, cuda or cuda:N.
         dtype: float32, bfloat16, or auto: bfloat16 on a GPU.
         rows: Dialogues of a folder's batch.
+        user_model: Who plays the users of dialogues (acebench, tau2): a LiteLLM id or MODEL@URL; empty leaves out what
+            needs one.
+        bench_user: Who plays the users of the suite planarena: scripted, or model:ID. Conversations that a model spoils
+            (it lies, gives away what it holds back, ...) are discarded, with their classes in the notes.
         count_failed: Score items whose requests failed as wrong. Otherwise nothing is scored until they are
             answered: the same command asks them again.
     """
@@ -78,6 +82,8 @@ class GenerationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device: str = "auto"
     dtype: str = "auto"
     rows: int = 64
+    user_model: str = ""
+    bench_user: str = "scripted"
     count_failed: bool = False
 
     def __post_init__(self) -> None:

@@ -14,13 +14,26 @@ from typing import Any, NamedTuple
 
 from planarena.environments import World
 from planarena.environments.domains.errands.environment import ITEMS, LEVELS, PEOPLE, ROOMS, Errands
+from planarena.errors import UserError
 from planarena.formats import Call
 from planarena.records import content_id
 
-__all__ = ["KINDS", "House", "StudyTask", "composition_is_held_out", "draw_tasks", "spoil"]
+__all__ = [
+    "KINDS",
+    "House",
+    "StudyTask",
+    "composition_is_held_out",
+    "draw_tasks",
+    "of_one_errand",
+    "single_requests",
+    "spoil",
+]
 
 _TASKS_PER_HOUSE = 8
 _HELD_OUT_SHARE = 0.3
+# The rarest request of one errand comes once in some 2,500 draws: so many in a row without a new one mean that there
+# is none.
+_MOST_MISSES = 25_000
 
 
 class Errand(NamedTuple):
@@ -157,6 +170,22 @@ KINDS: dict[str, Callable[[_Pools, World], Errand]] = {
 }
 
 
+def single_requests() -> int:
+    """Return how many requests of one errand there are; those of two are tens of thousands."""
+    items, rooms, people, levels = len(ITEMS), len(ROOMS), len(PEOPLE), len(LEVELS)
+    degrees, counts, hours = 10, 8, 8
+    of_items = items * (
+        rooms + people + counts + 1 + people + levels
+    )  # carry, give, order, where, bring, light
+    return of_items + rooms * (levels + 1 + degrees) + people * hours  # lamp, lock, heat; call
+
+
+def of_one_errand(number: int, errands: Sequence[int]) -> int:
+    """Return how many of so many tasks are of one errand."""
+    whole, rest = divmod(number, len(errands))
+    return whole * errands.count(1) + errands[:rest].count(1)
+
+
 def composition_is_held_out(kinds: Sequence[str]) -> bool:
     """Say whether two errands follow each other that do so in no training set."""
     for left, right in pairwise(kinds):
@@ -184,6 +213,9 @@ def draw_tasks(
         errands: Numbers of errands in equal shares.
         unseen: Only held-out compositions; otherwise none.
         without: Requests that are not to be drawn.
+
+    Raises:
+        UserError: There are not so many requests.
     """
     rng = _rng(seed, "tasks", first_house, number, unseen)
     found: list[StudyTask] = []
@@ -191,7 +223,16 @@ def draw_tasks(
     house = House(seed, first_house)
     # Tasks of one errand have no composition that could be held out.
     sizes = [size for size in errands if size > 1 or not unseen]
+    misses = 0
     while len(found) < number:
+        if misses > _MOST_MISSES:
+            raise UserError(
+                f"of {number} tasks only {len(found)} can be drawn: no further request of "
+                f"{sizes[len(found) % len(sizes)]} errand(s) differs from all before",
+                where="tasks of the study",
+                fix="ask for fewer tasks or demonstrations",
+            )
+        misses += 1
         if house.number != first_house + len(found) // _TASKS_PER_HOUSE:
             house = House(seed, first_house + len(found) // _TASKS_PER_HOUSE)
         kinds = tuple(rng.choice(list(KINDS)) for _ in range(sizes[len(found) % len(sizes)]))
@@ -201,6 +242,7 @@ def draw_tasks(
         if task is not None and task.query not in seen:
             seen.add(task.query)
             found.append(task)
+            misses = 0
     return found
 
 

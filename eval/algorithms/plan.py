@@ -122,15 +122,25 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 PRESETS: dict[str, dict[str, Any]] = {
     "smoke": {},
-    # Everything that trains, on a GPU: a larger model, more practice, more seeds.
+    # Practice that is long and broad: on two cores in at most four hours, one regime.
+    "long": {
+        "regimes": ("scarce",),
+        # The house has about 1,090 requests of one errand, which all sets share; this regime needs few of `clean`.
+        "demonstrations": 120,
+        "tasks": 400,
+        "pool": 880,
+        "batches": 150,
+    },
+    # Everything that trains, on a GPU: a larger model, more practice, more seeds. There are 1,090 requests of one
+    # errand, which all sets share.
     "full": {
         "seeds": 5,
         "device": "auto",
-        "test": 512,
-        "demonstrations": 6000,
-        "scarce_demonstrations": 1800,
-        "tasks": 256,
-        "pool": 1280,
+        "test": 256,
+        "demonstrations": 1600,
+        "scarce_demonstrations": 600,
+        "tasks": 128,
+        "pool": 400,
         "start_steps": {"gold": 2000, "scarce": 1200, "repair": 3000},
         "start_rows": 32,
         "fault_steps": 160,

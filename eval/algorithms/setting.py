@@ -10,17 +10,19 @@ from typing import Any
 
 import msgspec
 
-from planarena.errors import PlanArenaError
+from planarena.errors import PlanArenaError, UserError
 from planarena.eval.algorithms.data import (
     StudyTask,
     composition_is_held_out,
     draw_tasks,
+    of_one_errand,
+    single_requests,
     spoil,
 )
 from planarena.eval.algorithms.plan import StudyConfig
 from planarena.eval.algorithms.writing import write_tasks
 
-__all__ = ["SETS", "TEST_SETS", "choose_mixed", "draw_sets", "make_base", "prepare"]
+__all__ = ["SETS", "TEST_SETS", "check_sizes", "choose_mixed", "draw_sets", "make_base", "prepare"]
 
 TEST_SETS = ("seen", "unseen")
 # Set -> what it is; the numbers of houses keep the initial states of all sets apart.
@@ -36,6 +38,9 @@ SETS = {
     "unseen": "held-out tasks of compositions that no training set has",
 }
 _HOUSES = 100_000
+_ERRANDS = (1, 2, 2, 3)
+# Parts of the tasks to come.
+_PARTS = (1, 1, 1, 2)
 
 
 def prepare(config: StudyConfig) -> dict[str, Any]:
@@ -98,17 +103,20 @@ def prepare(config: StudyConfig) -> dict[str, Any]:
 
 
 def draw_sets(config: StudyConfig) -> dict[str, list[StudyTask]]:
-    """Draw every set of tasks; the same ones for the same configuration."""
+    """Draw every set of tasks; the same ones for the same configuration.
+
+    Raises:
+        UserError: There are not so many requests as the sets want.
+    """
+    check_sizes(config)
     seed = config.seed
     clean = draw_tasks(config.demonstrations, seed=seed, first_house=0)
     taken = frozenset(task.query for task in clean)
     parts = draw_tasks(
-        config.scarce_demonstrations, seed=seed, first_house=_HOUSES, errands=(1, 1, 1, 2), without=taken
+        config.scarce_demonstrations, seed=seed, first_house=_HOUSES, errands=_PARTS, without=taken
     )
     taken |= {task.query for task in parts}
-    practised = draw_tasks(
-        config.tasks, seed=seed, first_house=2 * _HOUSES, errands=(1, 2, 2, 3), without=taken
-    )
+    practised = draw_tasks(config.tasks, seed=seed, first_house=2 * _HOUSES, errands=_ERRANDS, without=taken)
     taken |= {task.query for task in practised}
     seen = draw_tasks(config.test, seed=seed, first_house=3 * _HOUSES, without=taken)
     unseen = draw_tasks(
@@ -121,6 +129,29 @@ def draw_sets(config: StudyConfig) -> dict[str, list[StudyTask]]:
     held_out = frozenset(task.query for task in (*seen, *unseen))
     pool = draw_tasks(config.pool, seed=seed, first_house=5 * _HOUSES, without=taken | held_out)
     return {"clean": clean, "parts": parts, "tasks": practised, "pool": pool, "seen": seen, "unseen": unseen}
+
+
+def check_sizes(config: StudyConfig) -> None:
+    """Refuse sets that want more requests of one errand than there are: no request occurs in two sets.
+
+    Raises:
+        UserError: They do.
+    """
+    wanted = {
+        "demonstrations": of_one_errand(config.demonstrations, _ERRANDS),
+        "scarce_demonstrations": of_one_errand(config.scarce_demonstrations, _PARTS),
+        "tasks": of_one_errand(config.tasks, _ERRANDS),
+        "test": of_one_errand(config.test, _ERRANDS),
+        "pool": of_one_errand(config.pool, _ERRANDS),
+    }
+    there = single_requests()
+    if sum(wanted.values()) > there:
+        parts = ", ".join(f"{name} {number}" for name, number in wanted.items())
+        raise UserError(
+            f"the sets want {sum(wanted.values())} requests of one errand, and there are {there}: {parts}",
+            where="tasks of the study",
+            fix="lower one of these, as --set pool=160 or --set scarce_demonstrations=900",
+        )
 
 
 def choose_mixed(config: StudyConfig, wins: dict[str, int], tries: int) -> dict[str, int]:

@@ -28,7 +28,42 @@ def _all_below(best: str, others: tuple[str, ...], source: str) -> tuple[Sign, .
     return tuple(Sign(best, other, source) for other in others)
 
 
+_CHORD_BASELINES = (
+    "SFT-light",
+    "SFT-best",
+    "SFT-light + RL",
+    "SFT-best + RL",
+    "GRPO (Pure RL)",
+    "LUFFY",
+    "SASR",
+    "CHORD-mu",
+)
+
 SIGNS: dict[str, tuple[Sign, ...]] = {
+    "dupo-table-1": (
+        Sign("AC-Planner", "ToolRL", "BFCL overall, 7B and 14B; at 3B on API-Bank ToolRL is above"),
+        Sign("AC-Planner", "SFT", "BFCL and API-Bank, overall, every size"),
+    ),
+    "awpo-table-4": (),
+    "chord-table-1-math": _all_below(
+        "CHORD-phi",
+        _CHORD_BASELINES,
+        "AMC",
+    ),
+    "chord-table-7": (
+        Sign("CHORD-phi", "Pure RL", "81.3 and 76.8"),
+        Sign("CHORD-mu", "Pure RL", "80.6 and 76.8"),
+    ),
+    "chord-table-12": _all_below(
+        "CHORD-phi",
+        ("GRPO (Pure RL)", "CHORD-mu", "SFT-best", "SFT-best + RL", "LUFFY", "SRFT"),
+        "tool use, overall",
+    ),
+    "gear-baselines": _all_below(
+        "GEAR",
+        ("GRPO", "OPSD", "RLSD", "turn-level"),
+        "the abstract: GRPO, token-level and turn-level credit",
+    ),
     "dupo-table-3": (Sign("With", "Without", "3B: 52.10 and 48.70 overall"),),
     "dupo-table-4": (Sign("With", "Without", "3B: 52.10 and 49.27 overall"),),
     "dupo-table-5": (
@@ -88,16 +123,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     ),
     "chord-table-1": _all_below(
         "CHORD-phi",
-        (
-            "SFT-light",
-            "SFT-best",
-            "SFT-light + RL",
-            "SFT-best + RL",
-            "GRPO (Pure RL)",
-            "LUFFY",
-            "SASR",
-            "CHORD-mu",
-        ),
+        _CHORD_BASELINES,
         "tool use, overall",
     ),
     "chord-figure-7": _all_below("CHORD-mu", ("mu=0.02", "mu=0.1", "mu=0.5"), "rewards"),
@@ -133,6 +159,9 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
 
 # Why the study's tasks cannot carry it.
 _NOT_HERE = {
+    "awpo-table-4": "it needs a model with general knowledge and MMLU-Pro (`planarena eval mmlu-pro` before and after)",
+    "chord-table-1-math": "it needs mathematics problems with a reward of their own",
+    "chord-table-7": "it needs open questions and a judge",
     "chord-figure-7": "it needs mathematics problems with a reward of their own",
     "chord-table-5": "it needs mathematics problems with a reward of their own",
     "chord-table-6": "it needs demonstrations of two generators",

@@ -205,7 +205,7 @@ def estimate(config: StudyConfig) -> dict[str, Any]:
     """Return the plan: units by kind, and about how long they take with the study's processes.
 
     Raises:
-        ConfigError: A model whose size is not known.
+        UserError: A model whose size is not known, or sets that want more requests than there are.
     """
     if config.model != "tiny" and not Path(config.model).is_dir():
         raise ConfigError(
@@ -213,6 +213,9 @@ def estimate(config: StudyConfig) -> dict[str, Any]:
             where="--model",
             fix="write --model tiny, or a folder that transformers loads",
         )
+    from planarena.eval.algorithms.setting import check_sizes
+
+    check_sizes(config)
     units = units_of(config)
     seconds = sum(_cost(config, unit) for unit in units)
     kinds: dict[str, int] = {}

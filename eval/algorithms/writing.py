@@ -34,6 +34,7 @@ def write_tasks(
     seed: int,
     split: str,
     said: Callable[[int, StudyTask], tuple[tuple[Call, ...], ...]] | None = None,
+    shard: str = "00000",
 ) -> Path:
     """Write tasks as a run, their trajectories executed.
 
@@ -43,10 +44,12 @@ def write_tasks(
         seed: Of the study.
         split: Of all its scenarios.
         said: The calls that the trajectory of a task makes, by its number; None for its gold.
+        shard: Of the tables; tools stand in the first one alone.
     """
     names = {name: operation.tool for name, operation in operations(Errands).items()}
     houses: dict[int, House] = {}
-    tables: dict[str, list[Any]] = {"tools": [tool_row(tool) for tool in names.values()]}
+    first = shard == "00000"
+    tables: dict[str, list[Any]] = {"tools": [tool_row(tool) for tool in names.values()]} if first else {}
     for name in ("scenarios", "tasks", "queries", "trajectories", "steps", "executions"):
         tables[name] = []
     executed: set[str] = set()
@@ -118,7 +121,7 @@ def write_tasks(
             )
         )
     for name, rows in tables.items():
-        write_shard(out, name, "00000", rows)
+        write_shard(out, name, shard, rows)
     info = {
         "format_version": FORMAT_VERSION,
         "kind": "build",

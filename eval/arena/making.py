@@ -16,27 +16,46 @@ from typing import Any
 import msgspec
 
 from planarena.bench import BENCH
-from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, ExecutionConfig, SplitConfig
+from planarena.config import (
+    BuildConfig,
+    CompositionConfig,
+    ContrastConfig,
+    ConversationConfig,
+    ExecutionConfig,
+    SplitConfig,
+)
+from planarena.environments.domains import DOMAINS
 from planarena.records import Run, content_id, read_rows, write_shard
 from planarena.records.tables import FORMAT_VERSION
+from planarena.users import Brief
 
 __all__ = ["BENCH_CONFIG", "TASKS", "make_bench"]
 
 TASKS = 500
 _ACTIONS = range(1, 8)
+# Plain conversations of each number of actions; conversations of the other kinds; requests that no call answers.
+_OF_EACH = 30
+_KINDS = {"missing_value": 40, "failed_call": 40, "change_of_mind": 35, "long": 40, "rule": 25, "noise": 30}
 _NO_CALLS = {"tool_missing": 20, "trap": 20, "parameter_missing": 20, "no_tool_needed": 20}
 
 # No build of a person has this seed unless it is asked for by number, and every split of it is held out: two of the
-# eight namespaces form `unseen_tools`, for models that were trained with the same two held out.
+# namespaces form `unseen_tools`, for models that were trained with the same two held out.
 BENCH_CONFIG = BuildConfig(
-    sources=tuple(
-        f"builtin:{name}"
-        for name in ("travel", "calendar", "banking", "smart_home", "email", "files", "shopping", "support")
-    ),
-    trajectories=1000,
-    seed=730_001,
+    sources=tuple(f"builtin:{name}" for name in sorted(DOMAINS)),
+    trajectories=2000,
+    seed=730_021,
     chunk_scenarios=32,
     composition=CompositionConfig(length_mix=(1.0,) * len(_ACTIONS), per_scenario=7),
+    conversations=ConversationConfig(
+        {
+            "missing_value": 0.1,
+            "failed_call": 0.1,
+            "change_of_mind": 0.1,
+            "long": 0.12,
+            "rule": 0.09,
+            "noise": 0.09,
+        }
+    ),
     contrast=ContrastConfig(candidates=0, trajectories=0, no_calls=3),
     split=SplitConfig(validation=0.0, test=1 - 1e-9, held_out=("smart_home", "support")),
     execution=ExecutionConfig(workers=1),
@@ -46,8 +65,9 @@ BENCH_CONFIG = BuildConfig(
 def make_bench(out: Path, config: BuildConfig = BENCH_CONFIG) -> dict[str, Any]:
     """Build, choose the tasks and write them as a run.
 
-    60 tasks of each number of actions from 1 to 7 and 20 of each kind of request without a call, each the first of
-    its kind in the order of their ids within a scenario and of the scenarios as they were drawn.
+    30 plain tasks of each number of actions from 1 to 7, 25 to 40 conversations of each other kind and 20 of each kind of
+    request without a call, each the first of its kind in the order of their ids within a scenario and of the scenarios
+    as they were drawn.
 
     Args:
         out: A new folder.
@@ -80,13 +100,16 @@ def _choose(run: Run) -> dict[str, list[Any]]:
     tasks = {row.task_id: row for row in _rows(run, "tasks")}
     gold = [row for row in _rows(run, "trajectories") if row.kind == "gold"]
     gold.sort(key=lambda row: (place[tasks[row.task_id].scenario_id], row.task_id))
-    room: Counter[Any] = Counter(dict.fromkeys(_ACTIONS, (TASKS - sum(_NO_CALLS.values())) // len(_ACTIONS)))
+    room: Counter[Any] = Counter(dict.fromkeys(_ACTIONS, _OF_EACH))
+    room.update(_KINDS)
     room.update(_NO_CALLS)
+    briefs = {row.query_id: row.brief for row in _rows(run, "queries")}
     chosen = []
     seen: set[str] = set()
     for row in gold:
         task = tasks[row.task_id]
-        kind = task.n_actions or task.category
+        talk = msgspec.json.decode(briefs[row.query_id] or "{}", type=Brief).kind
+        kind = talk if talk in _KINDS else task.n_actions or task.category
         if room[kind] > 0 and task.task_id not in seen:
             room[kind] -= 1
             seen.add(task.task_id)
@@ -107,7 +130,12 @@ def _choose(run: Run) -> dict[str, list[Any]]:
         "queries": [row for row in _rows(run, "queries") if row.query_id in queries],
         "trajectories": chosen,
         "steps": steps,
-        "executions": [row for row in _rows(run, "executions") if row.execution_id in executed],
+        # What two chunks executed alike stands in both.
+        "executions": list(
+            {
+                row.execution_id: row for row in _rows(run, "executions") if row.execution_id in executed
+            }.values()
+        ),
     }
 
 
@@ -142,8 +170,9 @@ def _readme(info: dict[str, Any]) -> str:
 
 The tasks of `planarena eval planarena`: {counts["tasks"]} tasks in {counts["scenarios"]} scenarios of the built-in
 environments with {counts["tools"]} tools, made with planarena's own generator from seed {BENCH_CONFIG.seed}, which no
-default build uses. {(TASKS - sum(_NO_CALLS.values())) // len(_ACTIONS)} tasks of each number of actions from 1 to 7, and
-{sum(_NO_CALLS.values())} requests that no call answers. Scenarios with a tool of {" or ".join(BENCH_CONFIG.split.held_out)}
+default build uses. {_OF_EACH} plain tasks of each number of actions from 1 to 7, {sum(_KINDS.values())} conversations of
+other kinds ({", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in _KINDS.items())}), and
+{sum(_NO_CALLS.values())} requests that no call answers. The user is scripted. Scenarios with a tool of {" or ".join(BENCH_CONFIG.split.held_out)}
 are of the split `unseen_tools` ({counts["split"]["unseen_tools"]} tasks), the others of `test`.
 
 A gold trajectory of every task was executed and proven minimal. Do not train on it. Apache-2.0, as planarena.

@@ -9,6 +9,7 @@ One output, the replies of an episode::
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -39,6 +40,8 @@ from planarena.eval.responses import Response, Responses
 from planarena.eval.results import CategoryRow, Overall, SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average
 from planarena.formats import Parsed, read_output
+from planarena.llm import Budget
+from planarena.users import Users
 
 __all__ = ["describe", "generate", "result_of", "score"]
 
@@ -74,7 +77,10 @@ def generate(
     with ExitStack() as stack:
         tasks = _tasks(config, policy.format, stack)
         progress = None if tell is None else lambda ended, total: tell("planarena", ended, total)
-        for one in play(policy, tasks, samples=config.samples, at_once=at_once, done=done, tell=progress):
+        users = stack.enter_context(_users(config))
+        for one in play(
+            policy, tasks, samples=config.samples, at_once=at_once, done=done, tell=progress, users=users
+        ):
             found.by_id.setdefault(one.task.id, []).append(_response(one))
             if keep is not None:
                 keep(one)
@@ -96,6 +102,7 @@ def score(
         form = config.format if config.format in formats.names() else "planarena"
         parse: Callable[[str], Parsed] | None = None
         tasks = _tasks(config, form, stack)
+        users = stack.enter_context(_users(config))
         policy: Policy
         missing: dict[tuple[str, int], str] = {}
         if responses is None:
@@ -123,6 +130,7 @@ def score(
                 samples=config.samples,
                 tell=lambda done, total: tell(suite, done, total),
                 parse=parse,
+                users=users,
             )
         )
         for one in episodes:
@@ -167,6 +175,12 @@ def _reader(form: str, reader: str, outputs: Iterable[Sequence[str]]) -> Callabl
     return parse
 
 
+def _users(config: EvalConfig) -> Users:
+    made = config.generation
+    budget = Budget(usd=made.budget_usd, tokens=made.budget_tokens, calls=made.budget_calls)
+    return Users(made.bench_user, budget=budget, where="generation.bench_user")
+
+
 def _tasks(config: EvalConfig, form: str, stack: ExitStack) -> list[Task]:
     path = config.data.get("planarena") or stack.enter_context(bench_path())
     made = config.generation
@@ -174,7 +188,7 @@ def _tasks(config: EvalConfig, form: str, stack: ExitStack) -> list[Task]:
     if made.plan is not None:
         chosen["plan"] = "step" if made.plan else "none"
     options = bench_options(form, **{key: value for key, value in chosen.items() if value})
-    return load_tasks(path, options, limit=config.limit)
+    return load_tasks(path, options, splits=config.splits, limit=config.limit)
 
 
 def _revision(config: EvalConfig, tasks: Sequence[Task]) -> str:
@@ -219,6 +233,8 @@ def result_of(
         revision: Which tasks they were.
         missing: By item and sample, why there was no readable output.
     """
+    spoiled = Counter(one.spoiled for one in episodes if one.spoiled)
+    episodes = [one for one in episodes if not one.spoiled]
     verdicts = [_verdict(one, (missing or {}).get((one.task.id, one.sample), "")) for one in episodes]
     by_item = {one.task.id: one.task for one in episodes}
     rows = _category_rows(verdicts, by_item.values())
@@ -228,6 +244,10 @@ def result_of(
     ]
     played = [one for one in episodes if (one.task.id, one.sample) not in (missing or {})]
     measured = summarise(played)
+    discarded = [
+        f"{spoiled.total()} conversations were discarded, because their user spoiled them: "
+        + ", ".join(f"{count} {kind}" for kind, count in sorted(spoiled.items()))
+    ] * bool(spoiled)
     result = finish(
         suite=suite,
         revision=revision,
@@ -236,7 +256,10 @@ def result_of(
         rows=rows,
         verdicts=verdicts,
         outputs={key: listed for key, listed in given.items() if key in by_item},
-        notes=["The rows by shape and by split are other cuts of the same tasks as the rows above them."],
+        notes=[
+            "The rows by shape and by split are other cuts of the same tasks as the rows above them.",
+            *discarded,
+        ],
     )
     described = {name: (value, MEASURES[name]) for name, value in measured.items()}
     return msgspec.structs.replace(result, measures=described)

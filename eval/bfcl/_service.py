@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).parent))
+import _ranking
+
 os.environ.setdefault("BFCL_PROJECT_ROOT", "/tmp/bfcl")  # noqa: S108  importing bfcl-eval makes folders there
 warnings.simplefilter("ignore")  # a model's text with an odd escape is no concern of ours
 
@@ -35,10 +37,12 @@ def _install_model_config() -> None:
 
 
 _install_model_config()
+_ranking.install()
 
 import _asking  # noqa: E402
 import _executor  # noqa: E402
 import _gold  # noqa: E402
+import _memory  # noqa: E402
 import bfcl_eval  # noqa: E402
 from _calls import (  # noqa: E402
     MAX_CHARACTERS,
@@ -149,10 +153,12 @@ def gold(category: str) -> list[list[Any]]:
 def describe(request: dict[str, Any]) -> list[list[Any]]:
     """The items of a category as [id, question, answer], without the answers' execution."""
     questions, answers = _load(request["category"])
-    return [
-        [key, json.loads(line), json.loads(answers[key])["ground_truth"] if key in answers else None]
-        for key, line in questions.items()
-    ]
+    found = []
+    for key, line in questions.items():
+        row = json.loads(line)  # the states that dialogues begin with, most of a row, are nothing to look at
+        shown = {name: row[name] for name in ("question", "function") if name in row}
+        found.append([key, shown, json.loads(answers[key])["ground_truth"] if key in answers else None])
+    return found
 
 
 def _entry(category: str, key: str, given: dict[str, Any] | None) -> tuple[dict[str, Any], Any]:
@@ -362,12 +368,32 @@ def execute(request: dict[str, Any]) -> list[list[str]] | None:
     return returned
 
 
+def open_chain(request: dict[str, Any]) -> dict[str, Any]:
+    """The dialogues and questions of a memory; see `_memory.open_chain`."""
+    opened: dict[str, Any] = _memory.open_chain(request["category"], request["underscored"])
+    return opened
+
+
+def instruct(request: dict[str, Any]) -> str:
+    """What a dialogue with a memory is told first."""
+    return str(_memory.instruct(request["category"], request["scenario"], request["memory"]))
+
+
+def use(request: dict[str, Any]) -> dict[str, Any] | None:
+    """What a step's calls make of a memory; see `_memory.use`."""
+    used: dict[str, Any] | None = _memory.use(request["category"], request["memory"], request["step"])
+    return used
+
+
 METHODS = {
     "describe": describe,
     "execute": execute,
     "gold": gold,
     "ids": ids,
+    "instruct": instruct,
     "naming": naming,
+    "open_chain": open_chain,
     "prepare": prepare,
     "score": score,
+    "use": use,
 }

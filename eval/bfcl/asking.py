@@ -7,7 +7,6 @@ code that scores it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,11 +16,13 @@ from typing import Any
 from planarena.bench import Asked
 from planarena.environments import ReplyError, WorkerDiedError, WorkerTimeoutError
 from planarena.eval.bfcl.categories import FORMATS, MULTI_TURN, asked_categories
-from planarena.eval.bfcl.outputs import read_questions, to_structure
-from planarena.eval.bfcl.pool import Pool
+from planarena.eval.bfcl.memory import memory_items
+from planarena.eval.bfcl.outputs import output_of, read_questions, to_structure
+from planarena.eval.bfcl.workers import open_pool
 from planarena.eval.config import EvalConfig
-from planarena.eval.conversation import Conversation, calls_of_reply
+from planarena.eval.conversation import Conversation
 from planarena.eval.models.dialogues import Exchange, Item
+from planarena.eval.pool import Pool
 from planarena.rows.signatures import render_tools
 
 __all__ = ["ask"]
@@ -42,7 +43,7 @@ def ask(suite: str, config: EvalConfig) -> Iterator[Callable[[str], list[Item]]]
         EnvironmentUnavailableError: bfcl-eval cannot be installed, or there is no sandbox.
     """
     custom = read_questions(Path(config.data[suite])) if suite in config.data else None
-    pool = Pool(config)
+    pool = open_pool(config)
     try:
 
         def listed(category: str) -> list[tuple[str, dict[str, Any] | None]]:
@@ -52,11 +53,14 @@ def ask(suite: str, config: EvalConfig) -> Iterator[Callable[[str], list[Item]]]
             return [(key, None) for key in keys[: config.limit]]
 
         def items(form: str) -> list[Item]:
-            return [
+            listed_items = [
                 Item(key, partial(_talk, pool, config, form, category, key, given))
                 for category in asked_categories(suite, form, config.generation.format_sensitivity)
                 for key, given in listed(category)
             ]
+            if suite == "bfcl-v4" and custom is None:
+                listed_items += memory_items(pool, config, form)
+            return listed_items
 
         yield items
     finally:
@@ -100,7 +104,7 @@ def _talk(
                 turn=number,
             )
             number += 1
-            output = _output(form, reply.text)
+            output = output_of(form, reply.text)
             if not several:
                 return output
             steps.append(output)
@@ -133,20 +137,6 @@ def _open_turn(
             conversation.said(message["content"])
 
 
-def _output(form: str, text: str) -> Any:
-    """A reply as scoring reads it: the calls of a native message as bfcl-eval writes them, else the text."""
-    if form != "native":
-        return text
-    calls = calls_of_reply(form, text)
-    if not calls:
-        try:
-            content = json.loads(text).get("content")
-        except (ValueError, AttributeError, RecursionError):
-            return text
-        return content if isinstance(content, str) else ""
-    return [{str(call["function"]["name"]): str(call["function"]["arguments"] or "{}")} for call in calls]
-
-
 def _execute(
     pool: Pool, place: dict[str, Any], steps: list[Any], config: EvalConfig
 ) -> list[tuple[str, str]] | None:
@@ -161,6 +151,6 @@ def _execute(
 def _no_result(form: str, text: str, config: EvalConfig) -> list[tuple[str, str]]:
     """Tell the model that its step took too long or too much; scoring will find the same."""
     words = f"Error during execution: stopped after {config.seconds:g} seconds, or for its use of memory"
-    structure, _ = to_structure(_output(form, text), MULTI_TURN[0], "json")
+    structure, _ = to_structure(output_of(form, text), MULTI_TURN[0], "json")
     calls = structure if isinstance(structure, list) else [structure]
     return [(name, words) for call in calls if isinstance(call, dict) for name in call]

@@ -8,6 +8,7 @@ __all__ = [
     "FORMATS",
     "LIVE",
     "LIVE_AST",
+    "MEMORY",
     "MULTI_TURN",
     "NON_LIVE",
     "REVISION",
@@ -26,6 +27,7 @@ LIVE_AST = ("live_simple", "live_multiple", "live_parallel", "live_parallel_mult
 LIVE = (*LIVE_AST, "live_irrelevance", "live_relevance")
 MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 FORMATS = ("format_sensitivity",)  # 200 items in 26 prompt formats each; in no overall value
+MEMORY = ("memory_kv", "memory_rec_sum")  # those that a model can be asked here
 AGENTIC = ("web_search_base", "web_search_no_snippet", "memory_kv", "memory_vector", "memory_rec_sum")
 
 # Items by category, for the weights of the formulas where a category was not run or was limited.
@@ -55,7 +57,7 @@ def categories_of(suite: str) -> tuple[str, ...]:
 
 
 def asked_categories(suite: str, form: str, formats: bool) -> tuple[str, ...]:
-    """The categories of a suite that a model can be asked here: all but the agentic ones.
+    """The categories of a suite that a model can be asked here: all but the agentic ones (see `MEMORY`).
 
     Args:
         suite: "bfcl-v3" or "bfcl-v4".

@@ -11,10 +11,11 @@ from typing import Any
 
 from planarena.errors import UserError
 from planarena.eval.bfcl.categories import COUNTS, FORMATS, current_name
+from planarena.eval.conversation import calls_of_reply
 from planarena.eval.responses import read_rows
 from planarena.formats import Reading, read_output
 
-__all__ = ["INFERENCE_ERROR", "majority", "read_questions", "to_structure"]
+__all__ = ["INFERENCE_ERROR", "majority", "output_of", "read_questions", "to_structure"]
 
 _FILE = re.compile(r"(?:BFCL_v\d+_|gorilla_openfunctions_v\d+_test_)(\w+)\.json$")
 _COUNTED = re.compile(r"[ _]\d+$")
@@ -120,6 +121,20 @@ def _with_python(value: Any, form: str) -> Any:
     if isinstance(value, str) and (reading := read_output(value, form)).written == "python":
         return _listed(reading)
     return value
+
+
+def output_of(form: str, text: str) -> Any:
+    """A reply as scoring reads it: the calls of a native message as bfcl-eval writes them, else the text."""
+    if form != "native":
+        return text
+    calls = calls_of_reply(form, text)
+    if not calls:
+        try:
+            content = json.loads(text).get("content")
+        except (ValueError, AttributeError, RecursionError):
+            return text
+        return content if isinstance(content, str) else ""
+    return [{str(call["function"]["name"]): str(call["function"]["arguments"] or "{}")} for call in calls]
 
 
 def read_questions(folder: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:

@@ -21,10 +21,12 @@ from typing import Any
 from planarena.errors import UserError
 from planarena.eval.bfcl.categories import COUNTS, FORMATS, REVISION, categories_of, current_id
 from planarena.eval.bfcl.formulas import FORMULAS, columns, overall
+from planarena.eval.bfcl.memory import spread
 from planarena.eval.bfcl.outputs import INFERENCE_ERROR, majority, read_questions, to_structure
-from planarena.eval.bfcl.pool import Pool
+from planarena.eval.bfcl.workers import open_pool
 from planarena.eval.config import EvalConfig
 from planarena.eval.items import Shown
+from planarena.eval.pool import Pool
 from planarena.eval.readings import reader_of
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
@@ -33,16 +35,10 @@ from planarena.eval.tables import build_rows, finish
 __all__ = ["describe", "score"]
 
 _SEARCH = "a model needs a search key and the internet for it; outputs that are given are scored"
-_MEMORY = (
-    "its questions follow dialogues in which the model fills a memory of its own, one upon the other, which are not "
-    "held here; outputs that are given are scored"
-)
 _NOT_RUN = {
     "web_search_base": _SEARCH,
     "web_search_no_snippet": _SEARCH,
-    "memory_kv": _MEMORY,
-    "memory_rec_sum": _MEMORY,
-    "memory_vector": f"its search needs the weights of an embedding model; {_MEMORY}",
+    "memory_vector": "its search needs the weights of an embedding model; outputs that are given are scored",
     "format_sensitivity": "5,200 requests that count in no overall value; a model that writes calls as text is asked "
     "with --set generation.format_sensitivity=true",
 }
@@ -72,7 +68,7 @@ def score(
         raise UserError(
             "the ground truth is scored on the shipped questions alone", where=suite, fix="leave --data away"
         )
-    pool = Pool(config)
+    pool = open_pool(config)
     try:
         plan = _Plan(suite, config, responses, custom, pool)
         requests = plan.requests()
@@ -86,11 +82,14 @@ def score(
                 ended += items
                 progress(suite, ended, total)
 
-        answers = pool.map(requests, done)
+        described = [] if custom is not None else plan.described()
+        answers = pool.map([*requests, *described], done)
         kind = pool.kind
     finally:
         pool.close()
-    for (_, value), verdicts in zip(requests, answers, strict=True):
+    # The same workers say what the items asked for, which is looked at when the scores are written.
+    _described[suite] = [row for part in answers[len(requests) :] for row in part]
+    for (_, value), verdicts in zip(requests, answers, strict=False):
         plan.take(value["sample"], verdicts)
     return plan.result(kind), plan.outputs
 
@@ -103,13 +102,8 @@ def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Sh
             [key, given["question"], given["answer"]] for items in listed.values() for key, given in items
         ]
     else:
-        pool = Pool(config)
-        try:
-            wanted = set(ids)
-            asked = [("describe", {"category": name}) for name in categories_of(suite) if name not in FORMATS]
-            rows = [row for part in pool.map(asked, lambda _: None) for row in part if row[0] in wanted]
-        finally:
-            pool.close()
+        wanted = set(ids)
+        rows = [row for row in _described.pop(suite, []) if row[0] in wanted]
     return {
         key: Shown(_messages(question.get("question")), question.get("function", []), answer)
         for key, question, answer in rows
@@ -128,6 +122,10 @@ def _messages(turns: Any) -> list[dict[str, Any]]:
     ]
 
 
+# What the last scoring of a suite was asked, until it is written.
+_described: dict[str, list[list[Any]]] = {}
+
+
 class _Plan:
     """Which output of which item is scored how."""
 
@@ -144,7 +142,7 @@ class _Plan:
         self.outputs: dict[str, list[Response]] = {}
         if responses is not None:
             rename = current_id if custom is None else str
-            self.outputs = {rename(key): listed for key, listed in responses.by_id.items()}
+            self.outputs = spread({rename(key): listed for key, listed in responses.by_id.items()})
         self.items: dict[str, list[str]] = {}
         self.given: dict[str, dict[str, Any]] = {}
         if custom is not None:
@@ -217,6 +215,11 @@ class _Plan:
                 found += [("score", common | {"items": chunk}) for chunk in chunks]
         # What executes takes longest, and starts first.
         return sorted(found, key=lambda request: not request[1]["category"].startswith("multi_turn"))
+
+    def described(self) -> list[tuple[str, Any]]:
+        """Requests for what the items asked for, of the categories that have outputs."""
+        there = [name for name in self.categories if any(key in self.outputs for key in self.items[name])]
+        return [("describe", {"category": name}) for name in there if name not in FORMATS]
 
     def take(self, sample: int, verdicts: list[list[Any]]) -> None:
         self.answers |= {(verdict[0], sample): verdict for verdict in verdicts}

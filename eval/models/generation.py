@@ -25,6 +25,8 @@ from planarena.eval.responses import Responses, count_tokens
 __all__ = ["Generation", "UnansweredError"]
 
 
+# The kind of failure that is an answer.
+_REFUSED = "refused"
 # What scoring writes beside the outputs.
 WRITTEN = ("scores.json", "report.html", "items.jsonl", "items.html", TIMINGS)
 
@@ -151,10 +153,12 @@ class Generation:
             found, totals = self._play(suite, tell)
             total = totals.outputs + totals.failed.total()
         self.totals[suite] = totals
-        if totals.failed and not self.config.generation.count_failed:
-            listed = ", ".join(f"{count} with {kind}" for kind, count in totals.failed.most_common())
+        # A provider that will not answer has answered: asked again it says the same, and the item is wrong.
+        missing = Counter({kind: count for kind, count in totals.failed.items() if kind != _REFUSED})
+        if missing and not self.config.generation.count_failed:
+            listed = ", ".join(f"{count} with {kind}" for kind, count in missing.most_common())
             raise UnansweredError(
-                f"{totals.failed.total()} of {total} outputs are missing, because their requests failed: {listed}; "
+                f"{missing.total()} of {total} outputs are missing, because their requests failed: {listed}; "
                 f"{totals.outputs} are kept",
                 where=f"{suite}, {self.journal.path}",
                 fix="run the same command again: only what failed is asked. To score it as wrong instead: "
@@ -250,12 +254,21 @@ class Generation:
 
     def _notes(self, suite: str) -> list[str]:
         """What a reader must know about who answered."""
-        served = self._observed(suite, self.totals[suite])["served_by"]
+        totals = self.totals[suite]
+        served = self._observed(suite, totals)["served_by"]
+        notes = []
+        if refused := totals.failed[_REFUSED]:
+            of = totals.outputs + totals.failed.total()
+            notes.append(
+                f"WARNING: {refused} of {of} outputs were refused by the provider (content filter) and are scored as wrong"
+            )
         asked = self.policy.name.partition("@")[0].rpartition("/")[2]
         if len(served) > 1:
             listed = ", ".join(f"{name} ({count})" for name, count in served.items())
-            return [f"WARNING: the server answered as more than one model: {listed}"]
-        return [f"the server calls the model {name!r}" for name in served if name.rpartition("/")[2] != asked]
+            return [*notes, f"WARNING: the server answered as more than one model: {listed}"]
+        return notes + [
+            f"the server calls the model {name!r}" for name in served if name.rpartition("/")[2] != asked
+        ]
 
     def __enter__(self) -> Generation:
         return self

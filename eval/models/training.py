@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from planarena.records.foreign_yaml import load_yaml
+
 __all__ = ["find_checkpoint", "trained_with"]
 
 
@@ -28,7 +30,7 @@ def trained_with(path: Path) -> dict[str, Any]:
         file = folder / "config.yaml"
         if (folder / "checkpoints").is_dir() and file.is_file():
             try:
-                read = yaml.safe_load(file.read_text())
+                read = load_yaml(file.read_text())
             except (OSError, UnicodeDecodeError, yaml.YAMLError):
                 return {}
             data = read.get("data") if isinstance(read, dict) else None

@@ -1,29 +1,37 @@
-"""Sandboxed workers with bfcl-eval's environment: scoring by chunks, and single calls from any thread."""
+"""Sandboxed workers that run a benchmark's own code: scoring by chunks, and single calls from any thread."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from planarena import managed
 from planarena.environments import Limits, ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
 from planarena.eval.config import EvalConfig
 
 __all__ = ["Pool"]
 
-_FOLDER = Path(__file__).parent
 _LIMITS = Limits(memory_bytes=2 << 30, scratch_bytes=32 << 20, file_bytes=8 << 20, processes=8)
 
 
 class Pool:
-    """Sandboxed workers, as many as the evaluation says. `map` and `call` are not used at the same time."""
+    """Sandboxed workers, as many as the evaluation says. `map` and `call` are not used at the same time.
 
-    def __init__(self, config: EvalConfig) -> None:
-        self._python, self._unsafe = managed.environment("bfcl").python, config.unsafe_no_sandbox
+    Args:
+        config: For their number, an item's time and whether they may run unconfined.
+        service: The file with their `METHODS`; `score` of a request's `items` gives a verdict for each.
+        python: The interpreter; by default ours.
+        readable: Files and folders that they may read beside it.
+    """
+
+    def __init__(
+        self, config: EvalConfig, service: Path, *, python: Path | None = None, readable: Sequence[Path] = ()
+    ) -> None:
+        self._service, self._python, self._readable = service, python, list(readable)
+        self._unsafe = config.unsafe_no_sandbox
         self._seconds = config.seconds
         self.workers: list[Worker] = []
         self._failures: list[BaseException] = []
@@ -47,9 +55,9 @@ class Pool:
         try:
             self.workers.append(
                 Worker(
-                    _FOLDER / "_service.py",
+                    self._service,
                     python=self._python,
-                    readable=[_FOLDER],
+                    readable=self._readable,
                     limits=_LIMITS,
                     unsafe_no_sandbox=self._unsafe,
                 )

@@ -141,7 +141,8 @@ def checked_values(answer: Answer) -> Answer:
             continue
         options = {option for option, _ in question.options}
         given = value if isinstance(value, list) else [value]
-        fits = all(isinstance(one, str | int) and (not options or str(one) in options) for one in given)
+        types = str | int if question.kind == "rating" else str
+        fits = all(isinstance(one, types) and (not options or str(one) in options) for one in given)
         if not fits or isinstance(value, list) != (question.kind == "labels"):
             raise _refused(answer, f"{value!r} is no answer to {name!r}")
         kept[name] = int(value) if question.kind == "rating" else value

@@ -20,6 +20,7 @@ from planarena.annotation.argilla_bodies import (
 from planarena.annotation.embedded import WORKSPACE, is_loopback, read_credentials, server_state
 from planarena.annotation.forms import Answer, Form, Item
 from planarena.errors import UserError
+from planarena.llm.bodies import bound_body
 
 __all__ = ["BATCH", "Argilla", "Dataset", "Place", "find_place"]
 
@@ -27,6 +28,8 @@ BATCH = 100
 """Records of one request; the server takes 500, but a request should not take longer than some seconds."""
 _PAGE = 500
 _SECONDS = 120.0
+# A page of records is some megabytes.
+_MOST_BYTES = 256 << 20
 
 
 class Place(NamedTuple):
@@ -93,12 +96,14 @@ class Argilla:
         self._place = place
         near = is_loopback(httpx.URL(place.url).host)
         # On one machine compressing costs more than it saves: the server's is brotli at a high quality.
-        headers = {"X-Argilla-Api-Key": place.api_key} | ({"Accept-Encoding": "identity"} if near else {})
+        packed = "identity" if near else "gzip"
+        headers = {"X-Argilla-Api-Key": place.api_key, "Accept-Encoding": packed}
         self._client = httpx.Client(
             base_url=place.url,
             headers=headers,
             timeout=httpx.Timeout(_SECONDS, connect=10.0),
             trust_env=not near,
+            event_hooks={"response": [lambda response: bound_body(response, _MOST_BYTES)]},
         )
 
     def __enter__(self) -> Self:
@@ -356,7 +361,7 @@ class Argilla:
 
         try:
             return self._client.request(method, path, json=body)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, OSError) as error:
             raise _ConnectionLostError(
                 f"Argilla does not answer: {str(error) or type(error).__name__}",
                 where=self._place.url,

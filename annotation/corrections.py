@@ -21,7 +21,7 @@ from planarena.annotation.labels import Correction, read_correction
 from planarena.environments.wording import parse_pointer
 from planarena.environments.world import World
 from planarena.episodes import Episode, reached
-from planarena.episodes.episode import Taken
+from planarena.episodes.episode import ExecutedCall
 from planarena.proofs import open_scenario, read_goal
 from planarena.records import FORMAT_VERSION, Run, read_rows, write_shard
 from planarena.records.canonical import canonical_json, content_id
@@ -67,12 +67,16 @@ class _Shard(NamedTuple):
 
 
 class _Planned(NamedTuple):
-    """A call to make: fixed arguments, and those that come from outputs: (argument, step, pointer)."""
+    """A call to make: fixed arguments, and those that come from outputs: (argument, step, pointer).
+
+    `fails` is the status that the gold trajectory met here where it went on after a failed call; else it is empty.
+    """
 
     tool: str
     step: StepRow
     arguments: dict[str, Any]
     bound: dict[str, dict[str, Any]]
+    fails: str
 
 
 def offered_schemas(run: Run, wanted: Iterable[str]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -235,19 +239,31 @@ def _plans(
     own = shard.steps[row.trajectory_id]
     gold = shard.steps.get(row.parent_id, [])
     assert correction.arguments is not None
-    middle = _Planned(correction.name, own[wrong], correction.arguments, {})
-    before = [_planned(made, step) for step in own[:wrong]]
+    # A right trajectory may go on after a call that failed for a while: the failures that it met are accepted here.
+    right = gold or own
+    failed = {
+        step.execution_id: shard.executions[step.execution_id].status
+        for step in right
+        if shard.executions[step.execution_id].status != "ok"
+    }
+
+    def planned(step: StepRow, moved_from: int | None = None) -> _Planned:
+        return _planned(made, step, failed.get(step.execution_id, ""), moved_from)
+
+    instead = failed.get(right[wrong].execution_id, "") if wrong < len(right) else ""
+    middle = _Planned(correction.name, own[wrong], correction.arguments, {}, instead)
+    before = [planned(step) for step in own[:wrong]]
     if not gold:
-        tails = [[_planned(made, step) for step in own[wrong + 1 :]]]
+        tails = [[planned(step) for step in own[wrong + 1 :]]]
     else:
-        after = [_planned(made, step) for step in gold[wrong + 1 :]]
-        own_after = [_planned(made, step) for step in own[wrong + 1 :]]
+        after = [planned(step) for step in gold[wrong + 1 :]]
+        own_after = [planned(step) for step in own[wrong + 1 :]]
         # The correction may be a step that was missing: the whole gold rest then comes one place later.
-        tails = [after, own_after, [_planned(made, step, moved_from=wrong) for step in gold[wrong:]]]
+        tails = [after, own_after, [planned(step, moved_from=wrong) for step in gold[wrong:]]]
     return [[*before, middle, *tail] for tail in tails]
 
 
-def _planned(made: _Made, step: StepRow, moved_from: int | None = None) -> _Planned:
+def _planned(made: _Made, step: StepRow, fails: str, moved_from: int | None = None) -> _Planned:
     bound = msgspec.json.decode(step.bound_from, type=dict[str, dict[str, Any]])
     if moved_from is not None:
         bound = {
@@ -255,12 +271,12 @@ def _planned(made: _Made, step: StepRow, moved_from: int | None = None) -> _Plan
             for pointer, source in bound.items()
         }
     arguments = msgspec.json.decode(step.arguments, type=dict[str, Any])
-    return _Planned(made.names.get(step.tool_id, ""), step, arguments, bound)
+    return _Planned(made.names.get(step.tool_id, ""), step, arguments, bound, fails)
 
 
-def _execute(world: World, plan: Sequence[_Planned]) -> tuple[list[Taken], str]:
+def _execute(world: World, plan: Sequence[_Planned]) -> tuple[list[ExecutedCall], str]:
     episode = Episode(world)
-    taken: list[Taken] = []
+    taken: list[ExecutedCall] = []
     for number, planned in enumerate(plan, 1):
         arguments = dict(planned.arguments)
         for pointer, source in planned.bound.items():
@@ -277,13 +293,13 @@ def _execute(world: World, plan: Sequence[_Planned]) -> tuple[list[Taken], str]:
             arguments[pointer.removeprefix("/")] = value
         one = episode.act(planned.tool, arguments)
         taken.append(one)
-        if one.outcome.status != "ok":
+        if one.outcome.status not in ("ok", planned.fails):
             message = (one.outcome.error or {}).get("message", "")
             return taken, f"step {number} ({planned.tool}): {one.outcome.status}: {message}"
     return taken, ""
 
 
-def _new_goal(row: TrajectoryRow, task: TaskRow, final: str, taken: Sequence[Taken]) -> str | None:
+def _new_goal(row: TrajectoryRow, task: TaskRow, final: str, taken: Sequence[ExecutedCall]) -> str | None:
     """Return the goal of a corrected gold trajectory, if its answer is still true."""
     if row.kind != "gold":
         return None
@@ -301,7 +317,7 @@ def _keep(
     task: TaskRow,
     goal: str,
     plan: Sequence[_Planned],
-    taken: Sequence[Taken],
+    taken: Sequence[ExecutedCall],
 ) -> str:
     """Note the rows of an accepted correction and return the new trajectory's id."""
     scenario = shard.scenarios[task.scenario_id]

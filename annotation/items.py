@@ -86,8 +86,9 @@ def _item(
     return Item(item_id, fields, metadata | stamps, suggestions)
 
 
-def _query_fields(trajectory: JoinedTrajectory) -> dict[str, Any]:
-    turns = trajectory.turns
+def _query_fields(trajectory: JoinedTrajectory, until: int | None = None) -> dict[str, Any]:
+    """Return the user's messages and the plan; of the messages only those up to one, where not all are said yet."""
+    turns = trajectory.turns if until is None else trajectory.turns[: until + 1]
     text = turns[0] if len(turns) == 1 else "\n\n".join(f"{n}. {turn}" for n, turn in enumerate(turns, 1))
     return {"query": escape(text), "plan": escape(trajectory.row.plan)}
 
@@ -111,14 +112,19 @@ def _known(trajectory: JoinedTrajectory) -> list[dict[str, str]]:
     return known + [{"name": "the user had said", "value": escape(said)} for said in trajectory.said_before]
 
 
-def _turns(trajectory: JoinedTrajectory, steps: int) -> list[dict[str, Any]]:
-    """Return the first steps by turn; a turn that they do not finish comes without its answer."""
-    whole = steps == len(trajectory.actions)
-    last = len(trajectory.turns) - 1 if whole else trajectory.actions[steps].turn
+def _turns(trajectory: JoinedTrajectory, steps: int, until: int | None = None) -> list[dict[str, Any]]:
+    """Return the first steps by turn.
+
+    Args:
+        trajectory: The trajectory.
+        steps: How many.
+        until: The turn that is not answered yet; None for the whole trajectory.
+    """
+    last = len(trajectory.turns) - 1 if until is None else until
     found = []
     for turn in range(last + 1):
         actions = [one for one in trajectory.actions[:steps] if one.turn == turn]
-        answered = (whole or turn < last) and turn < len(trajectory.responses)
+        answered = (until is None or turn < until) and turn < len(trajectory.responses)
         found.append(
             {
                 "said": escape(trajectory.turns[turn]) if len(trajectory.turns) > 1 else "",
@@ -290,6 +296,12 @@ def ordered_choices(row: DecisionPointRow) -> list[Choice]:
     ]
 
 
+def _turn_of(trajectory: JoinedTrajectory, step: int) -> int:
+    """Return the turn that a step belongs to; the last one where only its answer is left."""
+    actions = trajectory.actions
+    return actions[step].turn if step < len(actions) else len(trajectory.turns) - 1
+
+
 def decision_item(row: DecisionPointRow, trajectory: JoinedTrajectory, *, blind: bool) -> Item:
     """Return a decision point as an item.
 
@@ -300,8 +312,10 @@ def decision_item(row: DecisionPointRow, trajectory: JoinedTrajectory, *, blind:
     """
     asked = form("decisions")
     choices = ordered_choices(row)
-    fields = _query_fields(trajectory) | {
-        "so_far": {"known": _known(trajectory), "turns": _turns(trajectory, row.step)},
+    # What the user says later, and the gold's answer, would give the right choice away.
+    until = row.turn if row.turn >= 0 else _turn_of(trajectory, row.step)
+    fields = _query_fields(trajectory, until) | {
+        "so_far": {"known": _known(trajectory), "turns": _turns(trajectory, row.step, until)},
         "choices": {"choices": [_shown(choice) for choice in choices]},
         "tools": _tools(trajectory.tools),
     }

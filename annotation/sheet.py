@@ -107,7 +107,7 @@ def read_sheet(path: Path, annotator: str = "") -> list[Answer]:
         try:
             line = msgspec.json.decode(text, type=_Filled)
             asked = form(line.form)
-        except (msgspec.MsgspecError, OSError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
             raise UserError(
                 f"is no line of answers: {error}",
                 where=f"{path}:{number}",

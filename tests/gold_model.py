@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planarena.eval.bfcl.categories import asked_categories
-from planarena.eval.bfcl.pool import Pool
+from planarena.eval.bfcl.workers import open_pool
 from planarena.eval.config import EvalConfig
 
 Key = tuple[tuple[str, ...], frozenset[str]]
@@ -27,7 +27,7 @@ class GoldModel:
     def __init__(self, limit: int) -> None:
         self.results: list[str] = []
         self._gold: dict[Key, list[dict[str, Any]]] = {}
-        pool = Pool(EvalConfig(suites=("bfcl-v3",), out="unused", responses="gold"))
+        pool = open_pool(EvalConfig(suites=("bfcl-v3",), out="unused", responses="gold"))
         try:
             for category in asked_categories("bfcl-v3", "native", False):
                 for key, output in pool.call("gold", category)[:limit]:

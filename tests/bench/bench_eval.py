@@ -13,11 +13,12 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 import zipfile
 from pathlib import Path
+
+import numpy
 
 from planarena import managed
 from planarena.environments import sandbox
@@ -74,7 +75,10 @@ def measure_evaluation(folder: Path) -> tuple[float, float, int]:
         (results / f"BFCL_v4_{category}_result.json").write_bytes(b"".join(lines))
     python = managed.environment("bfcl").python
     # numpy, pandas, tqdm and dotenv, which its driver needs and scoring does not, come from our environment.
-    variables = os.environ | {"BFCL_PROJECT_ROOT": str(folder), "PYTHONPATH": sysconfig.get_path("purelib")}
+    variables = os.environ | {
+        "BFCL_PROJECT_ROOT": str(folder),
+        "PYTHONPATH": str(Path(numpy.__file__).parents[1]),
+    }
     ours, theirs = [], []
     for number in range(5):
         ours.append(

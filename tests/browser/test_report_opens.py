@@ -175,7 +175,9 @@ def test_filters_find_what_the_tables_hold(browser: Browser, built_run: Run, joi
     expect(lambda one: _kind(one) == "contrastive", kind="contrastive")
     expect(lambda one: len(one.actions) == 3, length="3")
     expect(lambda one: one.task.expression.count(",") and "||" not in one.task.expression, form="serial")
-    expect(lambda one: one.row.mutation == "early_stop", mutation="early_stop")
+    # Which changes a small run has depends on the words that its seed draws: the filter is tried with one it has.
+    change = sorted({one.row.mutation for one in joined.values()} - {""})[0]
+    expect(lambda one: one.row.mutation == change, mutation=change)
     expect(
         lambda one: "flight" in " ".join(one.turns).lower() or "flight" in one.task.expression, text="FLIGHT"
     )

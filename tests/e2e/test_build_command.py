@@ -95,6 +95,9 @@ def test_a_limit_of_scenarios_ends_the_build_and_says_so(tmp_path):
         "builtin:files",
         "--scenarios",
         2,
+        # Conversations that happen in a scenario of their own count as one more.
+        "--set",
+        "conversations.shares={}",
         "--trajectories",
         500,
         "--out",

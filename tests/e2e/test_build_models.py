@@ -18,7 +18,15 @@ import pytest
 
 import planarena
 from planarena import Run
-from planarena.config import BuildConfig, CallsConfig, CompositionConfig, ExecutionConfig, ModelsConfig
+from planarena.cli import main
+from planarena.config import (
+    BuildConfig,
+    CallsConfig,
+    CompositionConfig,
+    ConversationConfig,
+    ExecutionConfig,
+    ModelsConfig,
+)
 from planarena.errors import PlanArenaError, UserError
 from planarena.pipeline.run.ledger import Ledger
 
@@ -52,6 +60,8 @@ def configure(out: Path, *models: str, judge: str = "", scenarios: int = 3, **ch
         scenarios=scenarios,
         chunk_scenarios=changes.pop("chunk", 1),
         composition=changes.pop("composition", CompositionConfig(per_scenario=4, budget=16)),
+        # In the other kinds of conversations the generator's own words stay.
+        conversations=ConversationConfig({}),
         models=ModelsConfig(proposers=models, judge=judge, **changes),
         execution=ExecutionConfig(calls=CallsConfig(**calls), **execution),
     )
@@ -276,6 +286,27 @@ def test_an_unreachable_server_is_one_clear_error(tmp_path: Path) -> None:
     assert "check that it runs" in caught.value.fix
     with ScriptedServer(Script(reply=GoodModel()), port=server.port):
         assert set(gold_of(planarena.build(config))["source"]) == {"llm"}
+
+
+def test_a_server_that_calls_the_model_otherwise_is_said_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = Script(seed=3, reply=GoodModel(), faults={"other_model": 0.5})
+    with ScriptedServer(script) as server:
+        words = ["build", SOURCES[0], "--scenarios", "1", "--trajectories", "99", "--workers", "1"]
+        words += ["--model", f"m@{server.url}", "--out", str(tmp_path / "run")]
+        words += ["--set", "composition.per_scenario=2", "--set", "composition.budget=8"]
+        # Models write the words of plain conversations.
+        words += ["--set", "conversations.shares={}"]
+        assert main(words) == 0
+    said = capsys.readouterr().out
+    run = planarena.Run(tmp_path / "run")
+    served = run.info["cost"]["served_by"][f"m@{server.url}"]
+    assert set(served) == {"m", "another-model"}
+    assert sum(served.values()) == run.info["cost"]["llm_calls"]
+    told = "answered as more than one model"
+    for text in (said, (tmp_path / "run/README.md").read_text(), (tmp_path / "run/report.html").read_text()):
+        assert told in text
 
 
 def test_what_is_refused_is_counted_and_shown(tmp_path: Path) -> None:

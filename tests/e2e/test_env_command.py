@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import pty
 import re
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,3 +104,53 @@ def test_what_can_be_completed(tmp_path: Path) -> None:
     found = list(game.complete("restock_item item_id=", "item_id="))
     assert found
     assert all(re.fullmatch(r"item_id=itm_[0-9a-f]{10}", one) for one in found)
+
+
+def _play_script(monkeypatch: pytest.MonkeyPatch, lines: list[str], *options: str) -> int:
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+    return main(["env", "play", "builtin:banking", "--seed", "3", *options])
+
+
+def test_a_user_speaks_and_a_script_acts_and_answers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The gold, typed in, is a success; who does nothing hears no value that is held back and has none."""
+    from planarena.cli import _play_user
+    from planarena.session import SessionTask
+
+    seen: list[SessionTask] = []
+    plain = _play_user.Conversation.__init__
+
+    def watched(self: Any, unit: Any, source: str, task: SessionTask, users: Any) -> None:
+        seen.append(task)
+        plain(self, unit, source, task, users)
+
+    monkeypatch.setattr(_play_user.Conversation, "__init__", watched)
+    chosen = ("--user", "scripted", "--kind", "missing_value")
+    assert _play_script(monkeypatch, ["say Done."] * 9, *chosen) == 0
+    shown = capsys.readouterr().out
+    task = seen[0]
+    held = [text for text, one in zip(task.turns, task.known.messages, strict=True) if one.when == "asked"]
+    assert f"user: {task.turns[0]}" in shown
+    assert held[0] not in shown
+    assert "no success: the goal is missed, 0 calls" in shown
+
+    answers = iter(task.answers)
+    lines = []
+    for calls in task.gold:
+        lines += [f"{one.name} {json.dumps(one.arguments)}" for one in calls] or [
+            f"say {json.dumps(next(answers))}"
+        ]
+    (tmp_path / "script").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    again = ["say Which one?", "undo", f"run {tmp_path / 'script'}"]
+    assert _play_script(monkeypatch, again, *chosen) == 0
+    shown = capsys.readouterr().out
+    assert seen[1].id == task.id
+    assert shown.count(f"user: {held[0]}") == 2
+    assert f"success: the goal is reached, {task.actions} calls" in shown
+
+
+def test_who_plays_and_which_kind_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["env", "play", "builtin:banking", "--user", "somebody"]) == 2
+    assert main(["env", "play", "builtin:banking", "--user", "scripted", "--kind", "odd"]) == 2
+    assert "missing_value" in capsys.readouterr().err

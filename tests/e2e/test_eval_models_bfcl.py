@@ -22,7 +22,7 @@ from planarena.bench import Asked, Reply
 from planarena.environments import sandbox
 from planarena.errors import EnvironmentUnavailableError
 from planarena.eval import EvalConfig, Evaluation, evaluate
-from planarena.eval.bfcl.pool import Pool
+from planarena.eval.bfcl.workers import open_pool
 from planarena.eval.models.generation import UnansweredError
 from planarena.eval.settings import GenerationConfig
 
@@ -178,7 +178,7 @@ class ByItem:
 
 
 def test_prompt_formats_are_asked_where_they_are_wanted(gold: GoldModel, tmp_path: Path) -> None:
-    pool = Pool(EvalConfig(suites=("bfcl-v4",), out="unused", responses="gold"))
+    pool = open_pool(EvalConfig(suites=("bfcl-v4",), out="unused", responses="gold"))
     try:
         texts = dict(pool.call("gold", "format_sensitivity")[:26])
         prompts = {
@@ -214,7 +214,7 @@ def test_prompt_formats_are_asked_where_they_are_wanted(gold: GoldModel, tmp_pat
     asked = [one for key, one in policy.asked.items() if key.startswith("format_sensitivity")]
     assert [one.messages[0]["content"] for one in asked] == [systems[one.id] for one in asked]
     assert len(asked) == LIMIT
-    for name in ("web_search_base", "memory_kv", "memory_vector"):
+    for name in ("web_search_base", "memory_vector"):
         assert rows[name]["accuracy"] is None
         assert "outputs that are given are scored" in str(rows[name]["not_run"])
     for policy, rows in (made("native", True), made("hermes", False)):

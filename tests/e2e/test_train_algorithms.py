@@ -159,6 +159,58 @@ def test_episodes_act_in_their_environments(
         assert {"reward/goal", "reward/turns", "reward/answered"} <= set(lines[1])
 
 
+def test_a_policy_draws_near_to_a_teacher_that_is_another_model(
+    start: Path, built_run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _train("sft", built_run, tmp_path / "teacher", "--model", str(start), "--steps", "40") == 0
+    teacher = tmp_path / "teacher" / "checkpoints" / "step_40"
+    assert _train(
+        "opd", built_run, tmp_path / "run", "--model", str(start), "--steps", "30",
+        **{"rollout.teacher": teacher, "update.updates_per_batch": 1, "rollout.batch_size": 6,
+           "update.learning_rate": 5e-3, "options.limit": 20.0, "validation.every": 0},
+    ) == 0  # fmt: skip
+    apart = [float(str(line["policy/kl_to_teacher"])) for line in _lines(tmp_path / "run")[1:]]
+    assert sum(apart[-5:]) < 0.7 * sum(apart[:5]), apart
+    capsys.readouterr()
+    assert (
+        _train("opd", built_run, tmp_path / "none", "--model", str(start), **{"rollout.teacher": "strat"})
+        == 2
+    )
+    assert "strat" in capsys.readouterr().err
+
+
+def test_a_teacher_of_other_tokens_is_refused(
+    start: Path, built_run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = {"hidden": 16, "layers": 1, "heads": 2, "intermediate": 16, "vocabulary": 600}
+    other = {f"model.tiny.{key}": value for key, value in sizes.items()} | {"checkpoint.every": 1}
+    assert _train("sft", built_run, tmp_path / "teacher", **other) == 0
+    capsys.readouterr()
+    teacher = tmp_path / "teacher" / "checkpoints" / "step_3"
+    assert (
+        _train("opd", built_run, tmp_path / "run", "--model", str(start), **{"rollout.teacher": teacher}) == 2
+    )
+    told = capsys.readouterr().err
+    assert "tokenizer" in told
+    assert "rollout.teacher" in told
+
+
+@pytest.mark.parametrize("correction", ["truncate", "mask"])
+def test_rollouts_of_another_arithmetic_are_weighed(
+    correction: str, start: Path, built_run: Run, tmp_path: Path
+) -> None:
+    own = {
+        "model.dtype": "bfloat16",
+        "rollout.correction": correction,
+        "rollout.correction_level": "sequence",
+    }
+    assert _train("grpo", built_run, tmp_path / "run", "--model", str(start), **own) == 0
+    line = _lines(tmp_path / "run")[1]
+    # Half precision rounds the sampler's probabilities a little, not away.
+    assert 0.8 < float(str(line["correction/mean_weight"])) < 1.25
+    assert abs(float(str(line["correction/kl_to_sampler"]))) < 0.05
+
+
 def test_the_list_names_every_algorithm(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--list", "--json"]) == 0
     entries = json.loads(capsys.readouterr().out)
@@ -166,4 +218,12 @@ def test_the_list_names_every_algorithm(capsys: pytest.CaptureFixture[str]) -> N
     assert set(names()) <= listed
     assert {"needs", "options", "paper", "title", "preset_of"} <= set(entries[0])
     assert main(["train", "--list"]) == 0
-    assert "gear: GEAR (reconstruction)" in capsys.readouterr().out
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed[:-1]] == [entry["name"] for entry in entries]
+    assert max(map(len, listed)) <= 100, "a line fits a terminal"
+    assert main(["train", "--list", "gear"]) == 0
+    assert capsys.readouterr().out.startswith("gear: GEAR (reconstruction)")
+    assert main(["train", "--list", "gaer"]) == 2
+    assert "did you mean gear?" in capsys.readouterr().err
+    assert main(["train", "dupo"]) == 2
+    assert "--algorithm dupo" in capsys.readouterr().err

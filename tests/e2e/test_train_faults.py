@@ -258,9 +258,9 @@ def test_memory_that_ends_in_the_middle_of_a_run(start: Path, built_run: Run, tm
         capture_output=True,
         text=True,
         timeout=300,
-        check=True,
+        check=False,
     )
-    assert "out of memory at step 4" in done.stdout
+    assert "out of memory at step 4" in done.stdout, done.stderr
     folder = tmp_path / "run" / "checkpoints"
     assert done.stdout.strip().endswith(f"the last good checkpoint is {folder / 'step_2'}")
     assert train(config).steps == 4

@@ -38,7 +38,7 @@ def _train(run: Run, out: Path, judge: str, algorithm: str = "awpo") -> list[dic
     flags = [word for key, value in SETTINGS.items() for word in ("--set", f"{key}={value}")]
     words = ["train", "--algorithm", algorithm, "--data", str(run.path), "--out", str(out), "--steps", "2"]
     judged = ["--judge-model", judge] if judge else []
-    assert main([*words, "--model", "tiny", "--json", *judged, *flags]) == 0
+    assert main([*words, "--model", "tiny", *judged, *flags]) == 0
     return [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()][1:]
 
 
@@ -47,7 +47,9 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path / "cache"))
 
 
-def test_a_served_model_judges_and_is_asked_once(built_run: Run, tmp_path: Path) -> None:
+def test_a_served_model_judges_and_is_asked_once(
+    built_run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Untrained outputs are broken, which caps their tier; the judge's 0 stays below any cap.
     with ScriptedServer(Script(reply=lambda body: json.dumps({"score": 0.0}))) as server:
         lines = _train(built_run, tmp_path / "a", f"j@{server.url}")
@@ -60,13 +62,23 @@ def test_a_served_model_judges_and_is_asked_once(built_run: Run, tmp_path: Path)
     assert [[line[key] for key in told] for line in again] == [[line[key] for key in told] for line in lines]
     info = json.loads((tmp_path / "a" / "run.json").read_text())
     assert info["scoring"] == {}
+    assert [line["judge/offline"] for line in lines] == [0.0, 0.0]
+    assert "judge cannot" not in capsys.readouterr().err
     assert info["config"]["judge_model"].startswith("j@")
 
 
-def test_groups_of_a_judge_that_fails_are_scored_offline_and_counted(built_run: Run, tmp_path: Path) -> None:
+def test_groups_of_a_judge_that_fails_are_scored_offline_counted_and_said(
+    built_run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with ScriptedServer(Script(faults={"wrong_json": 1.0}, most_faults=999)) as server:
         lines = _train(built_run, tmp_path / "a", f"j@{server.url}")
         assert server.arrivals
+    said = capsys.readouterr()
+    # At once on the terminal, in every line of the metrics (which reports compare), and at the end.
+    assert said.err.count("the judge cannot score 2 of 2 groups of batch 1") == 1
+    assert "wrong_json" in said.err
+    assert [line["judge/offline"] for line in lines] == [1.0, 1.0]
+    assert "4 groups rescored offline" in said.out
     offline = _train(built_run, tmp_path / "b", "")
     assert [line["reward/reasoning"] for line in lines] == [line["reward/reasoning"] for line in offline]
     info = json.loads((tmp_path / "a" / "run.json").read_text())

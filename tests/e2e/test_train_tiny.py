@@ -72,16 +72,10 @@ def test_tiny_trains_with_every_other(
 
 
 def test_the_list_prints_options_of_presets_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "--list"]) == 0
-    blocks: dict[str, list[str]] = {}
-    for line in capsys.readouterr().out.splitlines():
-        if not line.startswith(" "):
-            name = line.partition(":")[0]
-            blocks[name] = []
-        else:
-            blocks[name].append(line.strip())
     for entry in list_algorithms():
-        block = blocks[entry["name"]]
+        assert main(["train", "--list", entry["name"]]) == 0
+        first, *block = (line.strip() for line in capsys.readouterr().out.splitlines())
+        assert first.startswith(f"{entry['name']}: ")
         assert block[0].startswith("needs: ")
         assert (f"reward: {entry['reward']}  format: {entry['format']}" in block) == bool(entry["reward"])
         for option in entry["options"]:

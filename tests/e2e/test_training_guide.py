@@ -77,7 +77,7 @@ def test_a_run_holds_what_the_guide_says(guide: str, built_run: Run, tmp_path: P
     train(config)
     table = guide.partition("| file | holds |")[2].partition("\n\n")[0]
     files = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
-    assert len(files) == 9
+    assert len(files) == 11
     for file in files:
         assert (tmp_path / "run" / file.replace("step_N", "step_2")).exists(), file
     ours = {path.name for path in (tmp_path / "run").iterdir()}

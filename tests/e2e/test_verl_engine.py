@@ -278,7 +278,7 @@ def others(shared: dict[str, Any], start: Path, several: Several) -> Path:
         "out": "bench",
         "twin": True,
         "steps": 2,
-        "validation": {"every": 2, "bench": "planarena-1", "bench_tasks": 8},
+        "validation": {"every": 2, "bench": "planarena-2", "bench_tasks": 8},
     }
     curve = {
         "algorithm": "grpo",

@@ -53,6 +53,8 @@ def make_batch() -> RolloutBatch:
         group_B=torch.arange(P).repeat_interleave(K),
         old_logp_BT=-3 * draw(B, T),
         token_rewards_BT=torch.maximum(rewards[:, None], 4 * (draw(B, T) > 0.6)),
+        part_BN=torch.stack([rewards, rewards.flip(0)], 1),
+        part_names=("correct", "format"),
         reason_B=draw(B),
         token_type_BT=torch.randint(0, len(TokenType), (B, T), generator=generator),
         turn_BT=torch.zeros(B, T, dtype=torch.long),

@@ -50,6 +50,7 @@ def test_first_episodes_of_a_process_do_not_depend_on_threads(root: Path) -> Non
     alone = _acted(root, 1)
     calls = [status for acted, _ in json.loads(alone) for status, _ in acted]
     assert len(calls) > 50
-    assert set(calls) == {"ok"}
+    # Some of the sample's calls fail for a while.
+    assert set(calls) <= {"ok", "tool_error"} and calls.count("ok") > 50
     for _ in range(3):
         assert _acted(root, 6) == alone

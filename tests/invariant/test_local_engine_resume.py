@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from planarena import Run
-from planarena.errors import Interrupted
+from planarena.errors import Interrupted, RunError
 from planarena.trainers import TrainConfig, train
 from planarena.trainers.config import (
     CheckpointConfig,
@@ -109,6 +109,58 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(
     assert resumed.steps == whole.steps == STEPS
     assert _lines(tmp_path / "cut") == _lines(tmp_path / "whole")
     assert _weights(resumed.checkpoint) == _weights(whole.checkpoint)
+
+
+def test_a_finished_run_goes_on_to_more_steps_as_if_it_had_never_ended(
+    start: str, built_run: Run, tmp_path: Path
+) -> None:
+    changes = {"model": ModelConfig(path=start), **CASES["dupo"]}
+    whole = train(_config(built_run, tmp_path / "whole", "dupo", **changes))
+    short = train(_config(built_run, tmp_path / "cut", "dupo", **{**changes, "steps": 4}))
+    assert short.steps == 4
+    said: list[str] = []
+    longer = train(_config(built_run, tmp_path / "cut", "dupo", **changes), say=said.append)
+    assert f"going on from step 4 of {STEPS}" in said
+    # The shorter run validated at its end besides.
+    kept = [
+        {key: value for key, value in line.items() if "validation" not in key}
+        for line in _lines(tmp_path / "cut")
+    ]
+    wanted = [
+        {key: value for key, value in line.items() if "validation" not in key}
+        for line in _lines(tmp_path / "whole")
+    ]
+    assert kept == wanted
+    assert _weights(longer.checkpoint) == _weights(whole.checkpoint)
+    assert longer.info["lengthened"] == [{"from": 4, "to": STEPS}]
+    assert longer.info["status"] == "finished"
+    with pytest.raises(RunError, match="can only be made longer"):
+        train(_config(built_run, tmp_path / "cut", "dupo", **{**changes, "steps": 4}))
+    with pytest.raises(RunError, match=r"seed: 3 there, 4 here"):
+        train(_config(built_run, tmp_path / "cut", "dupo", **{**changes, "steps": 12, "seed": 4}))
+    # The same run again is still finished, and nothing is done.
+    assert train(_config(built_run, tmp_path / "cut", "dupo", **changes)).steps == STEPS
+
+
+def test_an_interruption_before_the_first_checkpoint_promises_nothing(
+    start: str, built_run: Run, tmp_path: Path
+) -> None:
+    changes = {"model": ModelConfig(path=start), "checkpoint": CheckpointConfig(every=5)}
+    config = _config(
+        built_run, tmp_path / "cut", "sft", **{**changes, "validation": ValidationConfig(every=0)}
+    )
+
+    def stop(done: int, total: int, metrics: dict[str, Any]) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(
+        Interrupted, match="after step 2, before the first checkpoint: .* starts again at step 1$"
+    ):
+        train(config, show=stop)
+    said: list[str] = []
+    assert train(config, say=said.append).steps == STEPS
+    assert not any("going on" in text for text in said)
 
 
 @pytest.mark.parametrize(

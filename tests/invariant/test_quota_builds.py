@@ -85,7 +85,7 @@ def folder(tmp_path_factory):
             place = root / f"vendor{vendor}" / f"{file}.json"
             place.parent.mkdir(exist_ok=True)
             # The first vendor could fill the whole build alone.
-            place.write_text(json.dumps(description(vendor, file, 9 if vendor == 0 else 6)))
+            place.write_text(json.dumps(description(vendor, file, 9 if vendor == 0 else 3)))
     (root / "vendor3" / "broken.json").write_text(
         '{"openapi": "3.0.0", "paths": 3, "info": {"x-providerName": "bad.example"}}'
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from planarena.trainers.algorithms import get, opsd, surrogate
+from planarena.trainers.algorithms.correction import correction_weights
 from planarena.trainers.types import LossInputs, RolloutBatch, Step
 
 # Third-party modules warn while they are imported (deprecated typing, optional packages); not ours to mend.
@@ -170,6 +172,147 @@ def test_gspo_equals_verls(batch: RolloutBatch) -> None:
     assert_same(with_gradient(ours, logp), with_gradient(theirs, logp))
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "function", "low", "high", "mode"),
+    [
+        ("cispo", {"eps_low": 0.1, "eps_high": 0.3}, "cispo", 0.1, 0.3, "token-mean"),
+        ("sapo", {}, "sapo", 0.2, 0.2, "seq-mean-token-mean"),
+        ("gmpo", {"eps_low": 0.3, "eps_high": 0.5}, "geo_mean", 0.3, 0.5, "token-mean"),
+        ("dppo", {"limit_low": 0.05, "limit_high": 0.1, "truncation": 3.0}, "dppo_tv", 0.05, 0.1, "token-mean"),
+        (
+            "dppo",
+            {"divergence": "kl", "limit_low": 0.02, "limit_high": 0.04, "truncation": 3.0},
+            "dppo_kl", 0.02, 0.04, "token-mean",
+        ),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("spread", [0.3, 2.0])
+def test_recent_losses_equal_verls(
+    name: str, options: dict[str, Any], function: str, low: float, high: float, mode: Any, spread: float,
+    batch: RolloutBatch,
+) -> None:  # fmt: skip
+    from verl.trainer.ppo import core_algos
+
+    assert batch.old_logp_BT is not None
+    algorithm = get(name, **options)
+    values = algorithm.advantages(batch, Step()).values_BT
+    # Probabilities stay below 1, as those of a policy do; a spread of 2 reaches every bound.
+    logp = policy(batch, spread).detach().clamp(max=-1e-3).requires_grad_()
+    old = batch.old_logp_BT.clamp(max=-1e-3)
+    theirs, _ = getattr(core_algos, f"compute_policy_loss_{function}")(
+        old, logp, values, batch.mask_BT, mode, verl_config(low, high, mode)
+    )
+    ours = algorithm.loss(
+        LossInputs(logp_BT=logp, mask_BT=batch.mask_BT, old_logp_BT=old, advantages_BT=values), Step()
+    ).loss
+    if name == "gmpo":
+        # verl divides twice by the length plus 1e-8: 2e-8 of a row with one token.
+        for mine, other in zip(with_gradient(ours, logp), with_gradient(theirs, logp), strict=True):
+            torch.testing.assert_close(mine.detach(), other.detach(), rtol=3e-8, atol=1e-8)
+        return
+    assert_same(with_gradient(ours, logp), with_gradient(theirs, logp))
+
+
+def test_gmpo_equals_trls(batch: RolloutBatch) -> None:
+    from trl.experimental.gmpo.gmpo_trainer import GMPOTrainer
+
+    algorithm = get("gmpo", eps_low=0.3, eps_high=0.5)
+    values, logp = algorithm.advantages(batch, Step()).values_BT, policy(batch)
+    me = trainer(
+        beta=0.0,
+        epsilon_low=0.3,
+        epsilon_high=0.5,
+        top_entropy_quantile=1.0,
+        current_gradient_accumulation_steps=1,
+        _get_per_token_logps_and_entropies=lambda *_, **__: (logp, torch.zeros_like(logp), None),
+    )
+    given = {
+        "prompt_ids": torch.zeros(B, 1, dtype=torch.long),
+        "prompt_mask": torch.ones(B, 1, dtype=torch.long),
+        "completion_ids": torch.zeros(B, T, dtype=torch.long),
+        "completion_mask": batch.mask_BT,
+        "advantages": values[:, 0],
+        "old_per_token_logps": batch.old_logp_BT,
+    }
+    theirs = GMPOTrainer._compute_loss(me, None, given)
+    ours = algorithm.loss(
+        LossInputs(logp_BT=logp, mask_BT=batch.mask_BT, old_logp_BT=batch.old_logp_BT, advantages_BT=values),
+        Step(),
+    ).loss
+    assert_same(with_gradient(ours, logp), with_gradient(theirs, logp))
+
+
+def test_gdpo_equals_verls(batch: RolloutBatch) -> None:
+    from verl.trainer.ppo import core_algos
+
+    generator = torch.Generator().manual_seed(9)
+    # verl reads the terms in float32.
+    parts = torch.randn(B, 2, generator=generator).double()
+    parts[batch.group_B == 1, 0] = 0.7
+    rows = replace(batch, part_BN=parts, part_names=("correct", "format"))
+    theirs, _ = core_algos.compute_gdpo_outcome_advantage(
+        token_level_rewards=outcome(batch),
+        response_mask=batch.mask_BT,
+        index=batch.group_B.numpy(),
+        config=SimpleNamespace(
+            get={"gdpo_reward_keys": ["correct", "format"], "gdpo_reward_weights": [2.0, 0.5]}.get
+        ),
+        non_tensor_batch={"correct": parts[:, 0].numpy(), "format": parts[:, 1].numpy()},
+        batch={
+            "prompts": torch.zeros(B, 1),
+            "attention_mask": torch.cat([torch.ones(B, 1), batch.mask_BT], 1).long(),
+        },
+    )
+    ours = get("gdpo", weights={"correct": 2.0, "format": 0.5}).advantages(rows, Step()).values_BT
+    torch.testing.assert_close(ours, theirs, check_dtype=False, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("level", ["token", "sequence"])
+@pytest.mark.parametrize(("upper", "lower"), [(2.0, None), (1.1, None), (2.0, 0.5), (1.5, 0.9)])
+def test_importance_correction_equals_verls(
+    level: Any, upper: float, lower: float | None, batch: RolloutBatch
+) -> None:
+    from verl.trainer.ppo.rollout_corr_helper import compute_rollout_correction_weights
+
+    assert batch.old_logp_BT is not None
+    logp = policy(batch, 0.4).detach()
+    theirs, _ = compute_rollout_correction_weights(
+        logp - batch.old_logp_BT,
+        batch.mask_BT,
+        rollout_is=level,
+        rollout_is_threshold=upper if lower is None else f"{lower}_{upper}",
+    )
+    ours = correction_weights(logp, batch.old_logp_BT, batch.mask_BT, level=level, upper=upper, lower=lower)
+    torch.testing.assert_close(ours, theirs, **CLOSE)
+    assert 0 < float((ours == upper).sum() if lower is None else (ours == 0).sum()) < ours.numel()
+
+
+def test_a_correction_of_the_advantages_is_one_of_the_losses(batch: RolloutBatch) -> None:
+    from verl.trainer.ppo import core_algos
+
+    assert batch.old_logp_BT is not None
+    sampler = policy(batch, 0.3).detach()
+    weights = correction_weights(batch.old_logp_BT, sampler, batch.mask_BT)
+    algorithm = get("grpo", aggregation="token-mean")
+    values, logp = algorithm.advantages(batch, Step()).values_BT, policy(batch, 0.5)
+    theirs, _ = core_algos.compute_policy_loss_vanilla(
+        batch.old_logp_BT,
+        logp,
+        values,
+        batch.mask_BT,
+        "token-mean",
+        verl_config(0.2, 0.2, "token-mean"),
+        weights,
+    )
+    given = LossInputs(
+        logp_BT=logp, mask_BT=batch.mask_BT, old_logp_BT=batch.old_logp_BT, advantages_BT=values * weights
+    )
+    ours = algorithm.loss(given, Step()).loss
+    assert_same(with_gradient(ours, logp), with_gradient(theirs, logp))
+    with pytest.raises(ValueError, match="lower <= upper"):
+        correction_weights(sampler, sampler, batch.mask_BT, upper=0.5, lower=2.0)
+
+
 @pytest.mark.parametrize("kind", ["k1", "k2", "k3"])
 def test_kl_estimates_equal_verls(kind: Any, batch: RolloutBatch) -> None:
     from verl.trainer.ppo import core_algos
@@ -285,6 +428,8 @@ def test_dpo_equals_trls(batch: RolloutBatch) -> None:
         ("dapo", "dapo", "token", {}),
         ("dr-grpo", "dr_grpo", "token", {}),
         ("gspo", "grpo", "sequence", {}),
+        ("cispo", "cispo", "token", {}),
+        ("sapo", "sapo", "token", {"kl_coef": 0.05, "tau_neg": 1.25}),
     ],
 )
 def test_policy_losses_equal_trls(
@@ -294,7 +439,10 @@ def test_policy_losses_equal_trls(
 
     assert batch.old_logp_BT is not None
     low, high, beta = 0.2, 0.28, options.get("kl_coef", 0.0)
-    algorithm = get(name, eps_low=low, eps_high=high, dual_clip=None, **options)
+    clips: dict[str, Any] = {"eps_low": low, "eps_high": high, "dual_clip": None}
+    # TRL's CISPO has no lower bound, and its upper one is the weight itself.
+    clips = {"cispo": {"eps_low": 1.0, "eps_high": 0.28}, "sapo": {}}.get(name, clips)
+    algorithm = get(name, **clips, **options)
     values, logp = algorithm.advantages(batch, Step()).values_BT, policy(batch)
     reference = batch.old_logp_BT - 0.3 * batch.mask_BT
     me = trainer(
@@ -302,14 +450,21 @@ def test_policy_losses_equal_trls(
         loss_type=loss_type,
         importance_sampling_level=level,
         epsilon_low=low,
-        epsilon_high=high,
+        epsilon_high=1 + high if name == "cispo" else high,
         max_completion_length=T,
         top_entropy_quantile=1.0,
         off_policy_mask_threshold=None,
         use_vllm=False,
         _entropy_bonus_enabled=False,
         current_gradient_accumulation_steps=1,
-        args=SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=1),
+        args=SimpleNamespace(
+            delta=None,
+            use_bias_correction_kl=False,
+            steps_per_generation=1,
+            sapo_temperature_pos=1.0,
+            # TRL chooses between the two in float32, which 1.05 is not exactly.
+            sapo_temperature_neg=1.25,
+        ),
         _get_per_token_logps_and_entropies=lambda *_, **__: (logp, torch.zeros_like(logp), None),
     )
     given = {

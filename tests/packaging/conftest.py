@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,10 @@ import pytest
 
 FOLDERS = ("planarena", "trainers", "eval", "annotation", "data")
 """The five folders that hold the package; all but the first are linked into it."""
+
+
+COMMIT = "0123456789ab"
+"""What the distributions of the tests say they were made from; their sources have no .git."""
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +62,7 @@ def distributions(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> t
     """The source distribution, and the wheel that is built from it."""
     out = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(checkout)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    named = {**os.environ, "PLANARENA_COMMIT": COMMIT}
+    done = subprocess.run(command, env=named, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return next(out.glob("*.tar.gz")), next(out.glob("*.whl"))

@@ -15,7 +15,14 @@ HEAVY = (
     "torch", "transformers", "litellm", "datasets", "pandas", "ray", "polars", "pyarrow", "numpy", "networkx",
     "matplotlib", "openai", "jsonschema", "rich",
 )  # fmt: skip
-MAY_IMPORT_TORCH = {"planarena.trainers", "planarena.eval", "planarena.cli", "planarena.__main__"}
+MAY_IMPORT_TORCH = {
+    "planarena.trainers",
+    "planarena.eval",
+    "planarena.serving",
+    "planarena.view",
+    "planarena.cli",
+    "planarena.__main__",
+}
 
 
 def test_imports_go_one_way(root: Path) -> None:

@@ -26,7 +26,7 @@ def _entries(root: Path, lock: str) -> dict[str, tuple[Version, list[str]]]:
     return found
 
 
-@pytest.mark.parametrize("lock", LOCKS)
+@pytest.mark.parametrize("lock", [*LOCKS, "docs"])
 def test_every_line_is_a_pin_or_a_hash(root: Path, lock: str) -> None:
     text = (root / "requirements" / f"{lock}.lock").read_text(encoding="utf-8")
     lines = [line.removesuffix("\\").rstrip() for line in text.splitlines() if not line.startswith("#")]
@@ -66,3 +66,9 @@ def test_locks_meet_the_project_requirements(root: Path, project: dict[str, Any]
         name = canonicalize_name(requirement.name)
         assert name in lock, f"{line} is not in the lock: run `make lock`"
         assert requirement.specifier.contains(lock[name][0], prereleases=True), f"{line}: run `make lock`"
+
+
+def test_the_documentation_has_a_lock_of_what_it_asks_for(root: Path) -> None:
+    wanted = (root / "requirements/docs.in").read_text(encoding="utf-8").splitlines()
+    names = {canonicalize_name(line) for line in wanted if line and not line.startswith("#")}
+    assert names <= _entries(root, "docs").keys(), "run `make lock`"

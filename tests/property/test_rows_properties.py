@@ -19,7 +19,7 @@ from planarena.rows.importers.hammer import mask
 from planarena.rows.importers.python_calls import CallSyntaxError, read_calls
 from planarena.rows.importers.schemas import normalise
 from planarena.rows.importers.trace import SourceTool, Trace
-from planarena.rows.stepwise import Cutter
+from planarena.rows.stepwise import StepExtractor
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 NAME = st.text("abcdefgh _./-XYZ", min_size=1, max_size=12).map(str.strip).filter(bool)
@@ -133,7 +133,7 @@ def test_every_dialogue_gives_rows_that_parse_back(
     dialogue = Dialogue(
         trajectory_id="t", scenario_id="s", task_id="k", turns=tuple(turns), plan="All of it."
     )
-    cutter = Cutter(RowOptions(format=name, plan=plan, one_call_per_turn=apart, splits=()))
+    cutter = StepExtractor(RowOptions(format=name, plan=plan, one_call_per_turn=apart, splits=()))
     rows = list(cutter.rows(dialogue))
     decisions = [decision for _, decision in dialogue.decisions()]
     expected = sum(max(len(decision.calls), 1) if apart else 1 for decision in decisions)

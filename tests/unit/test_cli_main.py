@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -70,10 +71,37 @@ def test_ctrl_c_exits_130(register: Register, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
-def test_faults_of_the_program_keep_their_traceback(register: Register) -> None:
-    register("probe", _fail_with(ZeroDivisionError("a fault")))
+def test_a_fault_of_the_program_is_one_line_and_a_log(
+    register: Register, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path))
+    monkeypatch.setenv("SOME_API_KEY", "a-secret-of-many-letters")
+    register("probe", _fail_with(ZeroDivisionError("a fault with a-secret-of-many-letters")))
+    assert cli.main(["probe"]) == 1
+    (log,) = (tmp_path / "faults").iterdir()
+    err = capsys.readouterr().err
+    assert err.startswith("error: a fault of planarena: ZeroDivisionError: a fault")
+    assert str(log) in err
+    assert "Traceback" not in err
+    assert "a-secret-of-many-letters" not in err
+    text = log.read_text()
+    assert "ZeroDivisionError" in text
+    assert "in command" in text
+    assert "a-secret-of-many-letters" not in text
+    # Nowhere to write: the traceback is printed rather than lost.
+    monkeypatch.setenv("PLANARENA_CACHE", "/dev/null/none")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: "/dev/null/none")
+    assert cli.main(["probe"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+    monkeypatch.setenv("PLANARENA_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         cli.main(["probe"])
+
+
+def test_too_little_memory_is_one_message(register: Register, capsys: pytest.CaptureFixture[str]) -> None:
+    register("probe", _fail_with(MemoryError()))
+    assert cli.main(["probe"]) == 1
+    assert capsys.readouterr().err == "error: there is not enough memory; what was done so far is kept\n"
 
 
 @pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (1, 1), ("text", 0)])

@@ -14,8 +14,10 @@ import pytest
 
 from planarena.data import load_yaml
 from planarena.environments import BOUND, Environment, Operation, World, domains, operations
+from planarena.environments.check.words import listed
 from planarena.environments.domains import DOMAINS, STUDY, load_domain
 from planarena.environments.folders import open_folder
+from planarena.environments.wording import load_wording
 from planarena.records.canonical import canonical_bytes
 from planarena.tools.validation import SchemaValidator
 
@@ -26,8 +28,8 @@ SEEDS = range(20)
 WALK_STEPS = 300
 # `{name}`, or `{name|one|many}`: what is named is the same.
 PLACEHOLDER = re.compile(r"\{([^{}|]*)(?:\|[^{}|]+\|[^{}|]+)?\}")
-KEYS = {"ask", "plan", "outputs", "report", "refer", "values", "missing"}
-SENSE_KEYS = {"aims", "records", "undoes", "ends", "dates"}
+KEYS = {"ask", "plan", "outputs", "report", "brief", "refer", "values", "missing"}
+SENSE_KEYS = {"aims", "records", "undoes", "ends", "dates", "once", "completes", "apart"}
 SEGMENT = re.compile(r"\[([^\[\]]*)\]")
 per_domain = pytest.mark.parametrize("domain", NAMES)
 
@@ -119,6 +121,16 @@ def undeclared(schema: dict[str, Any], value: Any, where: str = "") -> Iterator[
             yield from undeclared(schema.get("items", {}), child, f"{where}/{place}")
 
 
+def places(schema: dict[str, Any], where: str = "") -> Iterator[str]:
+    """Every pointer into a result, through the first two items of lists."""
+    yield where
+    for name, child in schema.get("properties", {}).items():
+        yield from places(child, f"{where}/{name}")
+    if isinstance(schema.get("items"), dict):
+        for place in range(2):
+            yield from places(schema["items"], f"{where}/{place}")
+
+
 def is_closed(operation: Operation, proposal: dict[str, Any]) -> bool:
     """Whether a proposal needs nothing from other calls."""
     return all(
@@ -136,7 +148,7 @@ def test_a_folder_holds_all_of_its_domain(domain: str) -> None:
     """Code, words, seeds and a page for readers, and nothing that nobody reads."""
     files = {path.name for path in FOLDERS[domain].iterdir() if path.name != "__pycache__"}
     needed = {"environment.py", "world.py", "words.yaml", "seeds.yaml", "README.md", "__init__.py"}
-    assert needed <= files <= needed | {"types.py", "goals.yaml"}
+    assert needed <= files <= needed | {"types.py", "goals.yaml", "policies.yaml"}
 
 
 @pytest.mark.parametrize("domain", sorted(FOLDERS))
@@ -265,7 +277,7 @@ def faults(
     optional = set(parameters) - required
     outside = SEGMENT.sub("", template)
     for name in PLACEHOLDER.findall(template):
-        known = name in pointers if name.startswith("/") else name in parameters
+        known = name.removesuffix("*") in pointers if name.startswith("/") else name in parameters
         if not known:
             found.append(f"unknown placeholder {{{name}}}")
     for name in PLACEHOLDER.findall(outside):
@@ -273,7 +285,8 @@ def faults(
             found.append(f"optional {{{name}}} outside of [...]")
     for segment in SEGMENT.findall(template):
         inside = PLACEHOLDER.findall(segment)
-        if len([name for name in inside if name in optional]) != 1:
+        shown = [name for name in inside if name.startswith("/")]
+        if not shown and len([name for name in inside if name in optional]) != 1:
             found.append(f"segment [{segment}] must hold exactly one optional argument")
     plain = PLACEHOLDER.sub("X", SEGMENT.sub(lambda match: match.group(1), template))
     if re.search(r"[{}\[\]_]|\n", plain):
@@ -284,9 +297,21 @@ def faults(
     return found
 
 
+def shown_in(schema: dict[str, Any], where: str = "") -> Iterator[str]:
+    """Every place of a result that a person may be told: ids and what may be absent are not among them."""
+    for name, inner in schema.get("properties", {}).items():
+        if name in schema.get("required", ()) and not inner.get("x-hidden"):
+            yield f"{where}/{name}"
+            yield from shown_in(inner, f"{where}/{name}")
+            for place in range(2 if "items" in inner else 0):
+                yield f"{where}/{name}/{place}"
+                yield from shown_in(inner["items"], f"{where}/{name}/{place}")
+
+
 @per_domain
 def test_wording_keeps_the_rules(domain: str) -> None:
     tools, wording = tools_of(domain), wording_of(domain)
+    read = load_wording(FOLDERS[domain] / "words.yaml")
     found: list[str] = []
     for name, operation in tools.items():
         parameters, required = operation.tool.parameters, set(operation.tool.required)
@@ -322,13 +347,14 @@ def test_wording_keeps_the_rules(domain: str) -> None:
                 found.append(f"{name} output {pointer}: no text or number that is always there: {place}")
             elif place.get("x-hidden"):
                 found.append(f"{name} output {pointer} is hidden")
-        for text in words["report"]:
-            problems = faults(text, parameters, required, frozenset(outputs))
-            problems += [
-                f"does not use {pointer}"
-                for pointer in outputs
-                if pointer not in PLACEHOLDER.findall(SEGMENT.sub("", text))
-            ]
+        for text in [*words["report"], *words.get("brief", ())]:
+            # What may be absent is told in square brackets alone.
+            certain = faults(SEGMENT.sub("", text), parameters, required, frozenset(shown_in(output)))
+            problems = certain or faults(text, parameters, required, frozenset(places(output)))
+            told = {*PLACEHOLDER.findall(SEGMENT.sub("", text)), *listed(text, read[name])}
+            problems += [f"does not use {pointer}" for pointer in outputs if pointer not in told]
+            lists = {one[:-1] for one in PLACEHOLDER.findall(text) if one.endswith("*")}
+            problems += [f"{one} has no record words" for one in lists - set(words.get("records") or ())]
             if not re.match(r'I |[a-z{"]', text) or text.endswith("."):
                 problems.append("lower-case start, no full stop")
             found += [f"{name} report {text!r}: {problem}" for problem in problems]
@@ -337,7 +363,7 @@ def test_wording_keeps_the_rules(domain: str) -> None:
             if place is None or "x-semantic" not in place:
                 found.append(f"{name} refer {pointer}: no place with a semantic type")
             if (
-                set(forms) - {"again", "noun", "name"} != {"short", "full"}
+                set(forms) - {"again", "noun", "name", "untold", "beside"} != {"short", "full"}
                 or not forms["short"]
                 or not forms["full"]
             ):
@@ -391,6 +417,12 @@ def test_records_and_sense_name_what_there_is(domain: str) -> None:
                 if fields.get(field, {}).get("x-hidden")
             ]
             found += [f"{name} records {pointer!r}: {field} is hidden" for field in hidden]
+            for text in record.get("named", ()):
+                # Its own fields and arguments of the look-up; what it does not say the name must hold, or it is not used.
+                own = set(PLACEHOLDER.findall(text))
+                lacking = {one[1:] for one in own if one.startswith("/")} - set(fields)
+                lacking |= {one for one in own if not one.startswith("/")} - set(operation.tool.parameters)
+                found += [f"{name} records {pointer!r} named {text!r}: {one}" for one in sorted(lacking)]
             among = record.get("among")
             if among and (schema_at(output, among) or {}).get("type") != "array":
                 found.append(f"{name} records {pointer!r}: {among} is no list")
@@ -401,8 +433,9 @@ def test_records_and_sense_name_what_there_is(domain: str) -> None:
             fields = (schema_at(output, parent) or {}).get("properties", {})
             named = set(PLACEHOLDER.findall(forms.get("name", "")))
             found += [f"{name} refer {pointer}: no field {field}" for field in sorted(named - set(fields))]
-        found += [f"{name} undoes: no tool {other}" for other in set(words.get("undoes") or ()) - set(tools)]
-        for key in ("ends", "dates"):
+        for key in ("undoes", "completes", "apart"):
+            found += [f"{name} {key}: no tool {other}" for other in set(words.get(key) or ()) - set(tools)]
+        for key in ("ends", "dates", "once"):
             unknown = set(words.get(key) or ()) - set(operation.tool.parameters)
             found += [f"{name} {key}: no argument {argument}" for argument in unknown]
         if words.get("undoes") and operation.tool.effects == "read":

@@ -203,3 +203,27 @@ def test_forms_fit_what_argilla_takes(name):
 
 def test_quotes_stay_and_control_codes_are_written_out():
     assert escape('it\'s "so" <b>\x07') == 'it\'s "so" &lt;b&gt;\\x07'
+
+
+@pytest.mark.parametrize(
+    ("step", "turn", "said", "answered"),
+    [(0, 0, ["first"], []), (0, -1, ["first", "second"], ["which"]), (2, -1, ["first", "second"], ["which"])],
+)
+def test_decision_points_show_nothing_that_comes_later(step, turn, said, answered):
+    """At a question the user's next message, and at the end the gold's answer, would give the right choice away."""
+    candidates = [
+        {"tool": "", "tool_id": "", "arguments": {}, "outcome": "frontier", "relevance": 1.0, "mutation": "",
+         "response": "which"},
+    ]  # fmt: skip
+    row = DecisionPointRow("d1", "ab12", step, "p", canonical_json(candidates), turn)
+    whole = make(actions=2)
+    whole = whole._replace(
+        turns=("first", "second"),
+        responses=("which", "done"),
+        actions=tuple(one._replace(turn=1) for one in whole.actions),
+    )
+    item = decision_item(row, whole, blind=True)
+    turns = item.fields["so_far"]["turns"]
+    assert [one["said"] for one in turns] == said
+    assert [one["response"] for one in turns if one["response"]] == answered
+    assert ("second" in item.fields["query"]) is (len(said) == 2)

@@ -46,8 +46,17 @@ def share(episodes: Sequence[object]) -> float:
 
 def test_the_bench_has_500_tasks_of_every_length_and_kind(tasks: list[Task]) -> None:
     assert len(tasks) == len({task.id for task in tasks}) == 500
-    kinds = [task.actions or task.category for task in tasks]
-    assert {kind: kinds.count(kind) for kind in range(1, 8)} == dict.fromkeys(range(1, 8), 60)
+    kinds = [task.talk if task.talk != "plain" else task.actions or task.category for task in tasks]
+    assert {kind: kinds.count(kind) for kind in range(1, 8)} == dict.fromkeys(range(1, 8), 30)
+    wanted = {
+        "missing_value": 40,
+        "failed_call": 40,
+        "change_of_mind": 35,
+        "long": 40,
+        "rule": 25,
+        "noise": 30,
+    }
+    assert {kind: kinds.count(kind) for kind in wanted} == wanted
     assert {
         kinds.count(name) for name in ("tool_missing", "trap", "parameter_missing", "no_tool_needed")
     } == {20}
@@ -67,8 +76,12 @@ def test_the_gold_succeeds_everywhere_without_waste(form: str) -> None:
     assert {name: measured[name] for name in ("goal", "answered", "steps done")} == dict.fromkeys(
         ("goal", "answered", "steps done"), 1.0
     )
-    for name in ("wasted calls", "schema errors", "tool errors", "ungrounded values", "unreadable replies"):
+    for name in ("wasted calls", "schema errors", "ungrounded values", "unreadable replies"):
         assert measured[name] == 0.0, name
+    # Calls fail in the gold where the conversation is about that, and nowhere else.
+    failing = [one for one in found if one.task.talk == "failed_call"]
+    assert summarise(failing)["tool errors"] > 0
+    assert summarise([one for one in found if one.task.talk != "failed_call"])["tool errors"] == 0.0
 
 
 def test_doing_nothing_succeeds_only_where_no_call_is_right(tasks: list[Task]) -> None:

@@ -211,7 +211,7 @@ def test_words_offers_and_atoms(family: Family) -> None:
     assert drawn.offers["addPet"][0].pointer == "/id"
     assert drawn.offers["addPet"][0].hidden
     assert drawn.offers["listPets"][0].pointer == "/data/0/id"
-    assert drawn.wording["addPet"].ask[0].startswith("create a pet")
+    assert drawn.wording["addPet"].ask[0].startswith("add a pet")
     for name in drawn.tools:
         for arguments in drawn.world.propose(name, Random(1)):
             assert "petId" not in arguments

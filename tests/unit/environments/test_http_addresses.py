@@ -192,7 +192,7 @@ def test_requests_go_where_the_description_says(
     session = HttpSession(server.base, operations, allow_private=True)
     world = _world(session, operations, allow=True)
     assert world.call("get", {"id": "a/../b c"}).result["path"] == "/things/a%2F..%2Fb%20c"
-    with world.for_good():
+    with world.irreversibly():
         assert world.call("make", {"n": 3}).status == "ok"
     assert server.seen[-1][0] == "POST"
     assert json.loads(server.seen[-1][3]) == {"n": 3}
@@ -262,12 +262,12 @@ def test_a_live_tool_never_runs_what_it_cannot_undo(
     assert server.seen == []
     assert careful.call("get", {"id": "1"}).status == "ok"
 
-    with careful.for_good():  # nobody allowed effects
+    with careful.irreversibly():  # nobody allowed effects
         assert careful.call("make", {"n": 1}).status == "tool_error"
 
     allowed = _world(HttpSession(server.base, operations, allow_private=True), operations, allow=True)
     start = allowed.mark()
-    with allowed.for_good():
+    with allowed.irreversibly():
         assert allowed.call("make", {"n": 1}).status == "ok"
     assert allowed.digest() != _world(HttpSession(server.base, operations), operations).digest()
     allowed.rollback(start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -289,3 +290,46 @@ def test_a_server_over_streamable_http(tmp_path: Path) -> None:
             made.session._servers["web"].close()  # type: ignore[attr-defined]
     finally:
         box.kill()
+
+
+_DYING = """import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    result = {}
+    if asked["method"] == "initialize":
+        result = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                  "serverInfo": {"name": "dying", "version": "1"}}
+    elif asked["method"] == "tools/list":
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+        result = {"tools": [{"name": "get", "inputSchema": schema, "annotations": {"readOnlyHint": True}}]}
+    elif asked["method"] == "tools/call":
+        print("first\\nthe disk \\x1b[31mis on fire", file=sys.stderr, flush=True)
+        os._exit(3)
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def test_the_last_words_of_a_server_that_dies_are_said_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    _installed()
+    script = tmp_path / "dying.py"
+    script.write_text(_DYING)
+    entry = {
+        "command": sys.executable,
+        "args": [str(script)],
+        "planarena": {"tools": {"get": {"examples": [{"a": "x"}]}}},
+    }
+    made = open_servers(_file(tmp_path, {"mine": entry}))
+    try:
+        world = _world(made)
+        outcomes = [world.call("get", {"a": "x"}) for _ in range(3)]
+        assert {outcome.status for outcome in outcomes} <= {"tool_error", "timeout"}
+        assert all(b"on fire" not in outcome.payload for outcome in outcomes)
+    finally:
+        made.session._servers["mine"].close()  # type: ignore[attr-defined]
+    said = capfd.readouterr().err
+    assert said.count("note: the server 'mine' failed in a call") == 1
+    assert "the disk  [31mis on fire" in said

@@ -126,7 +126,7 @@ def huge() -> int:
 
 def strange() -> int:
     """Return what is no JSON."""
-    return {1, 2}
+    return object()
 
 def fail() -> int:
     """Fail with a text that is no Unicode."""

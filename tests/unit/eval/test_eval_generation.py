@@ -24,12 +24,13 @@ class Flaky:
     def __init__(self, gold: GoldPolicy) -> None:
         self.gold = gold
         self.broken: set[str] = set()
+        self.problem = "timeout: too late"
         self.asked: list[str] = []
 
     def reply(self, asked: Sequence[Asked]) -> list[Reply]:
         self.asked += [one.id for one in asked]
         return [
-            Reply(problem="timeout: too late")
+            Reply(problem=self.problem)
             if one.id in self.broken and one.turn == 1
             else msgspec.structs.replace(reply, tokens=7, prompt_tokens=11)
             for one, reply in zip(asked, self.gold.reply(asked), strict=True)
@@ -76,3 +77,21 @@ def test_failures_may_be_counted_as_wrong(tmp_path: Path, policy: Flaky) -> None
     found = evaluate(msgspec.structs.replace(config, generation=made), policy=policy)
     wrong = [verdict.id for verdict in found.suites["planarena"].verdicts if not verdict.correct]
     assert wrong == [broken]
+
+
+def test_what_the_provider_refuses_is_wrong_and_said(tmp_path: Path, policy: Flaky) -> None:
+    run(tmp_path / "whole", policy)
+    refused = next(one for one in policy.asked if policy.asked.count(one) > 1)
+    policy.broken, policy.problem = {refused}, "refused: the provider's content filter stopped the answer"
+    found = evaluate(
+        EvalConfig(("planarena",), str(tmp_path / "run"), model="gold", limit=LIMIT), policy=policy
+    )
+    assert [one.id for one in found.suites["planarena"].verdicts if not one.correct] == [refused]
+    (note,) = json.loads((tmp_path / "run" / "run.json").read_bytes())["generation"]["notes"]
+    assert "WARNING: 1 of" in note
+    assert "refused by the provider" in note
+    assert "refused by the provider" in (tmp_path / "run" / "report.html").read_text()
+    # What failed otherwise beside it is still missing.
+    policy.problem = "timeout: too late"
+    with pytest.raises(UnansweredError, match="1 with timeout"):
+        run(tmp_path / "cut", policy)

@@ -11,6 +11,7 @@ import pytest
 from planarena.bench import bench_path
 from planarena.cli import main
 from planarena.environments import sandbox
+from planarena.environments.catalog import draw_unit, unit_names
 from planarena.errors import UserError
 from planarena.eval import EvalConfig, evaluate
 from planarena.formats import Call, write_output
@@ -126,6 +127,7 @@ def test_final_states_are_compared(tmp_path: Path) -> None:
     scenarios = {row["scenario_id"]: row for row in tables["scenarios"]}
     tasks = {row["task_id"]: row for row in tables["tasks"]}
     states = {row["execution_id"]: row["state_before"] != row["state_after"] for row in tables["executions"]}
+    failed = {row["execution_id"] for row in tables["executions"] if row["status"] != "ok"}
     steps: dict[str, list[dict[str, Any]]] = {}
     for row in tables["steps"]:
         steps.setdefault(row["trajectory_id"], []).append(row)
@@ -136,6 +138,8 @@ def test_final_states_are_compared(tmp_path: Path) -> None:
         scenario = scenarios[tasks[row["task_id"]]["scenario_id"]]
         if scenario["domain"] != "travel" or not any(states[step["execution_id"]] for step in taken):
             continue
+        if failed & {step["execution_id"] for step in taken}:
+            continue  # a call that fails by a fault of its world is no call of the expected ones
         calls = [{"name": step["tool"], "arguments": json.loads(step["arguments"])} for step in taken]
         items.append(
             {
@@ -174,3 +178,42 @@ def test_mistakes_are_one_clear_error(
     with pytest.raises(UserError) as error:
         scored(path, {"a": "x"})
     assert told in str(error.value)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+def test_final_states_of_an_environment_of_ones_own(tmp_path: Path, relative: bool) -> None:
+    needs_sandbox()
+    path = tmp_path / "shop"
+    path.mkdir()
+    assert main(["env", "new", "bakery", "--dir", str(path if relative else tmp_path)]) == 0
+    name = f"env:{path if relative else tmp_path}/bakery"
+    drawn = draw_unit(unit_names(name)[0], 5, 0, (3, 6))
+    found = json.loads(json.dumps(drawn.world.store.dump()))
+    item, other = sorted(found["bakery.items"])[:2]
+
+    def restock(item_id: str, quantity: int) -> Call:
+        return Call("restock_item", {"item_id": item_id, "quantity": quantity})
+
+    expected = [{"name": "restock_item", "arguments": {"item_id": item, "quantity": 6}}]
+    items = [
+        {"id": key, "prompt": "Restock.", "tables": found, "facts": drawn.facts, "expected": expected}
+        for key in ("same", "two steps", "another", "refused", "nothing")
+    ]
+    (path / "suite.yaml").write_text(
+        json.dumps({"rule": "state", "environment": "env:bakery" if relative else name})
+    )
+    (path / "items.jsonl").write_text("\n".join(map(json.dumps, items)))
+    outputs = {
+        "same": write_output("hermes", [restock(item, 6)]),
+        "two steps": [write_output("mistral", [Call("list_items", {"kind": "x"})]), write_output("hermes", [restock(item, 6)])],
+        "another": write_output("hermes", [restock(other, 6)]),
+        "refused": write_output("hermes", [restock("no such item", 6)]),
+        "nothing": "I would rather not.",
+    }  # fmt: skip
+    assert scored(path, outputs) == {
+        "same": (True, ""),
+        "two steps": (True, ""),
+        "another": (False, "another state"),
+        "refused": (False, "an error, and another state"),
+        "nothing": (False, "no call"),
+    }

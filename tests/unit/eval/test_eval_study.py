@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -15,16 +16,19 @@ from planarena.eval.algorithms.data import (
     KINDS,
     composition_is_held_out,
     draw_tasks,
+    single_requests,
     spoil,
 )
 from planarena.eval.algorithms.intervals import difference, mean
 from planarena.eval.algorithms.plan import (
+    PRESETS,
     SMOKE_ALGORITHMS,
     StudyConfig,
     full_algorithms,
     methods_of,
     units_of,
 )
+from planarena.eval.algorithms.setting import check_sizes, draw_sets
 from planarena.eval.algorithms.signs import SIGNS, read_sign, refuse_ablation, runnable
 from planarena.eval.algorithms.tables import markdown_tables
 from planarena.eval.algorithms.writing import write_tasks
@@ -48,6 +52,19 @@ def test_the_sets_share_no_request_no_state_and_no_held_out_composition() -> Non
     held = sum(composition_is_held_out((a, b)) for a in KINDS for b in KINDS)
     assert 20 <= held <= 40
     assert {kind for task in train for kind in task.kinds} == set(KINDS)
+
+
+def test_every_preset_can_be_drawn_and_what_cannot_is_refused_at_once() -> None:
+    for preset in PRESETS.values():
+        check_sizes(msgspec.convert(preset, StudyConfig))
+    singles = draw_tasks(single_requests(), seed=0, first_house=0, errands=(1,))
+    assert {len(task.kinds) for task in singles} == {1}
+    # Every request of one errand is drawn: there is no other, and the search for it ends.
+    with pytest.raises(UserError, match="of 1 tasks only 0 can be drawn"):
+        draw_tasks(1, seed=1, first_house=0, errands=(1,), without=frozenset(task.query for task in singles))
+    for changes in ({"pool": 900}, {"demonstrations": 6000}, {"test": 10**12}):
+        with pytest.raises(UserError, match="want .* requests of one errand, and there are 1090"):
+            draw_sets(StudyConfig(**changes))
 
 
 def test_gold_reaches_every_goal_and_faults_do_not(tmp_path: Path) -> None:

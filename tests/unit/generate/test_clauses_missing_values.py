@@ -9,22 +9,22 @@ import pytest
 from planarena.environments import operations
 from planarena.environments.catalog import wording_of
 from planarena.environments.domains import load_domain
-from planarena.generate.clauses import StepWords, Voice
+from planarena.generate.clauses import StepContext, Voice
 from planarena.generate.offline import write_response
 
 
-def _queue(tickets: list[dict[str, str]]) -> StepWords:
+def _queue(tickets: list[dict[str, str]]) -> StepContext:
     operation = operations(load_domain("support"))["list_queue_tickets"]
     wording = wording_of("support")["list_queue_tickets"]
     result = {"tickets": tickets, "count": len(tickets)}
-    return StepWords(0, operation, wording, {"queue": "returns"}, {}, result)
+    return StepContext(0, operation, wording, {"queue": "returns"}, {}, result)
 
 
 def test_an_empty_result_is_not_reported() -> None:
     step = _queue([])
     assert not step.tells_all()
     for template in step.wording.report:
-        with pytest.raises(LookupError, match="list_queue_tickets has nothing at /"):
+        with pytest.raises(LookupError, match="list_queue_tickets (has nothing|lists nothing) at /"):
             step.clause(template, Voice([step], 0))
 
 

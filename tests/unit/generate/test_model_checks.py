@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from planarena.config import BuildConfig, CompositionConfig
-from planarena.generate.clauses import StepWords
+from planarena.generate.clauses import StepContext
 from planarena.generate.model_brief import TaskBrief
 from planarena.generate.model_checks import (
     check_call,
@@ -52,24 +52,24 @@ def briefs() -> list[TaskBrief]:
 
 @pytest.fixture(scope="module")
 def bound(briefs: list[TaskBrief]) -> TaskBrief:
-    """A task of one message with a value that is not the first of its result, and three steps or more."""
+    """A task of one message with a value that a record of its result is meant by, and three steps or more."""
     return next(
         brief
         for brief in briefs
         if len(brief.turns) == 1
         and len(brief.steps) >= 3
-        and any(_is_second(step, name) for step in _first_bound(brief) for name in step.bound)
+        and any(_is_of_a_list(step, name) for step in _first_bound(brief) for name in step.bound)
     )
 
 
-def _first_bound(brief: TaskBrief) -> list[StepWords]:
+def _first_bound(brief: TaskBrief) -> list[StepContext]:
     return [step for step in brief.steps if step.bound][:1]
 
 
-def _is_second(step: StepWords, name: str) -> bool:
-    """Whether an argument that no user knows is the second of its list, called so by every phrase."""
+def _is_of_a_list(step: StepContext, name: str) -> bool:
+    """Whether an argument that no user knows is that of one record of a list, which every phrase says."""
     hidden = step.operation.tool.parameters[name].get("x-hidden")
-    return bool(hidden) and "/1/" in step.bound[name][1]
+    return bool(hidden) and "/0/" in step.bound[name][1]
 
 
 def quoted(value: Any) -> Any:

@@ -12,7 +12,7 @@ from planarena.environments.sources.generic_wording import is_sayable, sayable_v
 from planarena.environments.sources.instances import Generator
 from planarena.environments.wording import FIELD
 from planarena.generate.surfaces import surface
-from planarena.pipeline.execute.chunk import execute_scenario
+from planarena.pipeline.execute.scenario_run import execute_scenario
 from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.pipeline.language.describe import ScenarioLanguage
 from planarena.pipeline.phases import allow_for

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from planarena.llm import Budget, BudgetSpent, Spent
-from planarena.llm.budget import Purse
+from planarena.llm.budget import BudgetTracker
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ from planarena.llm.budget import Purse
 def test_no_more_than_the_budget_is_begun_and_all_of_it_is_used(
     budget: Budget, cost: Spent, calls: int
 ) -> None:
-    async def work() -> tuple[Purse, int]:
-        purse, done = Purse(budget), 0
+    async def work() -> tuple[BudgetTracker, int]:
+        purse, done = BudgetTracker(budget), 0
 
         async def one() -> None:
             nonlocal done
@@ -44,7 +44,7 @@ def test_no_more_than_the_budget_is_begun_and_all_of_it_is_used(
 
 def test_failed_attempts_give_their_reservation_back() -> None:
     async def work() -> None:
-        purse = Purse(Budget(calls=2))
+        purse = BudgetTracker(Budget(calls=2))
         for _ in range(20):
             await purse.reserve(Spent(1, 10, 0))
             purse.settle(Spent(1, 10, 0), Spent())
@@ -55,7 +55,7 @@ def test_failed_attempts_give_their_reservation_back() -> None:
 
 def test_a_call_waits_for_what_others_may_leave() -> None:
     async def work() -> None:
-        purse = Purse(Budget(tokens=100))
+        purse = BudgetTracker(Budget(tokens=100))
         await purse.reserve(Spent(1, 90, 0))
         second = asyncio.create_task(purse.reserve(Spent(1, 50, 0)))
         await asyncio.sleep(0.01)
@@ -68,7 +68,7 @@ def test_a_call_waits_for_what_others_may_leave() -> None:
 
 def test_earlier_runs_count_and_the_fix_is_named() -> None:
     async def work() -> None:
-        purse = Purse(Budget(usd=1.0), Spent(7, 100, 0.95))
+        purse = BudgetTracker(Budget(usd=1.0), Spent(7, 100, 0.95))
         with pytest.raises(BudgetSpent, match="--budget-usd") as caught:
             await purse.reserve(Spent(1, 1, 0.1))
         assert caught.value.stops

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from planarena.llm.errors import CallFailedError, ModelAccessError
-from planarena.llm.limits import Bucket, Lane, backoff
+from planarena.llm.limits import Bucket, RateLimiter, backoff
 
 
 class JumpingLoop(asyncio.SelectorEventLoop):
@@ -41,7 +41,7 @@ def busiest(times: list[float], window: float) -> int:
     return max(bisect_left(times, start + window) - place for place, start in enumerate(times))
 
 
-async def begin_all(lane: Lane, count: int, seconds: float = 0.3, tokens: float = 0) -> list[float]:
+async def begin_all(lane: RateLimiter, count: int, seconds: float = 0.3, tokens: float = 0) -> list[float]:
     times: list[float] = []
 
     async def one() -> None:
@@ -57,7 +57,7 @@ async def begin_all(lane: Lane, count: int, seconds: float = 0.3, tokens: float 
 @pytest.mark.parametrize("per_minute", [6, 60, 600, 6000])
 def test_requests_per_minute_hold_in_every_minute_and_are_used(per_minute: int) -> None:
     count = 3 * per_minute
-    times = run(begin_all(Lane("m", concurrency=1000, requests_per_minute=per_minute), count))
+    times = run(begin_all(RateLimiter("m", concurrency=1000, requests_per_minute=per_minute), count))
     # A tenth of a second's worth may come at once: 1/600 above the limit, nothing where that is under one request.
     assert busiest(times, 60) <= max(per_minute, per_minute * (1 + 1 / 600))
     assert (count - 1) / (times[-1] - times[0]) * 60 >= 0.99 * per_minute
@@ -65,7 +65,7 @@ def test_requests_per_minute_hold_in_every_minute_and_are_used(per_minute: int) 
 
 @pytest.mark.parametrize("tokens", [10, 700])
 def test_tokens_per_minute_hold_also_for_calls_larger_than_the_bucket(tokens: int) -> None:
-    times = run(begin_all(Lane("m", concurrency=100, tokens_per_minute=6000), 300, tokens=tokens))
+    times = run(begin_all(RateLimiter("m", concurrency=100, tokens_per_minute=6000), 300, tokens=tokens))
     # Every call is admitted with its debt: one call's tokens come on top of a tenth of a second's worth.
     assert busiest(times, 60) * tokens <= 6000 * (1 + 1 / 600) + tokens
     assert 299 * tokens / (times[-1] - times[0]) * 60 >= 0.99 * 6000 - tokens
@@ -85,7 +85,7 @@ def test_what_a_call_used_beyond_its_estimate_is_taken_back() -> None:
 
 def test_concurrency_is_never_exceeded() -> None:
     async def work() -> int:
-        lane = Lane("m", concurrency=7)
+        lane = RateLimiter("m", concurrency=7)
         most = 0
 
         async def one() -> None:
@@ -104,7 +104,7 @@ def test_concurrency_is_never_exceeded() -> None:
 
 def test_nothing_begins_during_a_pause_and_the_rate_holds_after_it() -> None:
     async def work() -> list[float]:
-        lane = Lane("m", concurrency=100, requests_per_minute=600)
+        lane = RateLimiter("m", concurrency=100, requests_per_minute=600)
         lane.pause(30)
         return await begin_all(lane, 100)
 
@@ -115,7 +115,7 @@ def test_nothing_begins_during_a_pause_and_the_rate_holds_after_it() -> None:
 
 def test_a_pause_that_begins_while_calls_wait_for_their_turn_holds_them_too() -> None:
     async def work() -> list[float]:
-        lane = Lane("m", concurrency=100, requests_per_minute=60)
+        lane = RateLimiter("m", concurrency=100, requests_per_minute=60)
         waiting = asyncio.create_task(begin_all(lane, 10))
         await asyncio.sleep(2.5)
         lane.pause(20)
@@ -129,7 +129,7 @@ def test_a_pause_that_begins_while_calls_wait_for_their_turn_holds_them_too() ->
 def test_the_circuit_opens_after_failures_in_a_row_and_one_call_tries_it() -> None:
     async def work() -> None:
         loop = asyncio.get_running_loop()
-        lane = Lane("m", concurrency=10, trip_after=3, cool_down=5)
+        lane = RateLimiter("m", concurrency=10, trip_after=3, cool_down=5)
         for _ in range(3):
             assert not lane.fail(False)
         with pytest.raises(CallFailedError) as caught:
@@ -158,7 +158,7 @@ def test_the_circuit_opens_after_failures_in_a_row_and_one_call_tries_it() -> No
 
 def test_successes_in_between_keep_the_circuit_closed() -> None:
     async def work() -> bool:
-        lane = Lane("m", concurrency=1, trip_after=3)
+        lane = RateLimiter("m", concurrency=1, trip_after=3)
         for number in range(30):
             if number % 3 == 2:
                 lane.succeed()
@@ -171,7 +171,7 @@ def test_successes_in_between_keep_the_circuit_closed() -> None:
 
 def test_a_model_that_never_comes_back_is_given_up() -> None:
     async def work() -> int:
-        lane = Lane("m", concurrency=1, trip_after=1, most_trips=3)
+        lane = RateLimiter("m", concurrency=1, trip_after=1, most_trips=3)
         tries = 0
         probing = False
         while True:
@@ -186,7 +186,7 @@ def test_a_model_that_never_comes_back_is_given_up() -> None:
 
 def test_a_dead_model_is_refused_at_once() -> None:
     async def work() -> None:
-        lane = Lane("m", concurrency=1)
+        lane = RateLimiter("m", concurrency=1)
         lane.dead = ModelAccessError("gone", kind="revoked_key", model="m")
         with pytest.raises(ModelAccessError, match="gone"):
             await lane.admit(0)
@@ -196,7 +196,7 @@ def test_a_dead_model_is_refused_at_once() -> None:
 
 def test_a_cancelled_wait_gives_its_slot_back() -> None:
     async def work() -> None:
-        lane = Lane("m", concurrency=1)
+        lane = RateLimiter("m", concurrency=1)
         lane.pause(100)
         waiting = asyncio.create_task(lane.admit(0))
         await asyncio.sleep(1)

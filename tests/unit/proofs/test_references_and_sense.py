@@ -9,7 +9,7 @@ import pytest
 from planarena.environments import Environment, Seed, World, operations
 from planarena.environments.contract import tool
 from planarena.environments.state import Footprint
-from planarena.environments.wording import ToolWording
+from planarena.environments.wording import Reference, ToolWording
 from planarena.episodes import Episode
 from planarena.proofs import Done, Order, Sense, find_reference_fault
 from planarena.tasks.atoms import Binding, Call
@@ -135,6 +135,40 @@ def test_writes_that_undo_or_repeat_need_one_record(sense: Sense) -> None:
     other = done("load_box", {"box": "b", "weight": 2}, writes=[("boxes", "b")])
     assert reason(sense, first, again) == "undone_or_repeated"
     assert reason(sense, first, other) == ""
+
+
+def test_once_apart_and_completes_are_as_the_words_say() -> None:
+    wording = {
+        "list_boxes": words(),
+        "load_box": words(once=("box",), apart=("mark_box",)),
+        "mark_box": words(completes=("list_boxes",)),
+    }
+    sense = Sense(operations(Shelf), wording, "2026-05-01T09:00")
+    load = done("load_box", {"box": "box_a", "weight": 1}, "done")
+    assert reason(sense, load, done("load_box", {"box": "box_a", "weight": 2}, "done")) == "asked_twice"
+    assert reason(sense, load, done("load_box", {"box": "box_b", "weight": 2}, "done")) == ""
+    mark = done("mark_box", {"box": "box_a"}, {"code": "c-77"})
+    for pair in ((load, mark), (mark, load)):
+        assert reason(sense, *pair) == "apart"
+    assert reason(sense, load, done("mark_box", {"box": "box_b"})) == "", "another box"
+    # One that takes a value from the other has a reason to stand beside it.
+    assert reason(sense, mark, done("load_box", {"box": "box_a", "weight": "c-77"})) == ""
+    look = done("list_boxes", {}, {"boxes": []})
+    assert reason(sense, mark, look) == "after_completion"
+    assert reason(sense, look, mark) == ""
+
+
+def test_a_sum_goes_to_whom_it_is_owed() -> None:
+    owed = Reference(short=("x",), full=("x",), beside="/whom")
+    wording = {
+        "list_boxes": words(refer={"/sum": owed, "/whom": Reference(("x",), ("x",))}),
+        "load_box": words(),
+    }
+    sense = Sense(operations(Shelf), wording, "2026-05-01T09:00")
+    bill = done("list_boxes", {}, {"sum": 9, "whom": "a"})
+    both = (Binding("weight", 0, ("sum",)), Binding("box", 0, ("whom",)))
+    assert reason(sense, bill, done("load_box", {"box": "a", "weight": 9}, bound=both)) == ""
+    assert reason(sense, bill, done("load_box", {"box": "b", "weight": 9}, bound=both[:1])) == "half_taken"
 
 
 def test_what_was_ended_is_not_used(sense: Sense) -> None:

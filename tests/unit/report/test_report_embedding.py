@@ -125,12 +125,13 @@ def test_details_say_what_the_tables_say(blocks: Blocks, joined: dict[str, Joine
 def test_choices_and_outcomes_are_those_of_the_tables(built_run: Run, blocks: Blocks) -> None:
     points: dict[str, dict[int, Any]] = {}
     for row in built_run.table("decision_points").collect().to_dicts():
-        points.setdefault(row["trajectory_id"], {})[row["step"]] = json.loads(row["candidates"])
+        place = row["step"] if row["turn"] < 0 else -1 - row["turn"]
+        points.setdefault(row["trajectory_id"], {})[place] = json.loads(row["candidates"])
     executions = {row["execution_id"]: row for row in built_run.table("executions").collect().to_dicts()}
     for part, listed in blocks.families:
         lines, detail = blocks.detail(part, listed)
         stored = points.get(listed[-1][0][0], {})
-        assert [step for step, _ in detail[8]] == sorted(stored)
+        assert sorted(step for step, _ in detail[8]) == sorted(stored)
         for step, choices in detail[8]:
             for shown, choice in zip(choices, stored[step], strict=True):
                 said = {"response": choice["response"]} if not choice["tool"] else choice["arguments"]

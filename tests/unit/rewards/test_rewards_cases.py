@@ -157,6 +157,8 @@ def test_awpo_mixed_channel_and_missing_judge() -> None:
     ("number", "tier"),
     [
         *((1.0, 1.0), (0.96, 1.0), (0.94, 0.9), (0.83, 0.9), (0.82, 0.75)),
+        # Halfway, where floating point sides with the lower tier.
+        *((0.95, 1.0), (0.825, 0.9), (0.625, 0.75)),
         *((0.375, 0.5), (0.125, 0.25), (0.1, 0.0), (-5.0, 0.0), (9.0, 1.0)),
     ],
 )

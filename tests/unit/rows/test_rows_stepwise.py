@@ -30,11 +30,19 @@ from planarena.rows import (
 )
 from planarena.rows.prompts import Prompter
 from planarena.rows.run_reading import read_dialogues
-from planarena.rows.stepwise import Cutter
+from planarena.rows.stepwise import StepExtractor
 
 ALL = RowOptions(splits=())
 # Faults that are something said, not a call.
-ANSWERS = ("early_stop", "omitted_call", "incomplete_answer", "false_answer", "needless_question")
+ANSWERS = (
+    "early_stop",
+    "gave_up",
+    "ignored_error",
+    "omitted_call",
+    "incomplete_answer",
+    "false_answer",
+    "needless_question",
+)
 TOOL_USE = tuple(name for name in formats.names() if name != "math")
 
 
@@ -285,14 +293,16 @@ def test_layout_records() -> None:
 def test_rationale_goes_where_a_format_thinks() -> None:
     for name, plan in (("planarena", "1. Find.\n2. Count."), ("chord", "Because."), ("toolupt", None)):
         assert next(Prompter(RowOptions(format=name)).moments(dialogue())).gold.plan == plan
-    row = next(Cutter(RowOptions(splits=())).rows(dialogue()))
+    row = next(StepExtractor(RowOptions(splits=())).rows(dialogue()))
     assert row.rationale == "Because."
 
 
 def test_history_only_decisions_give_no_row() -> None:
-    found = list(Cutter(RowOptions(splits=())).rows(dialogue(first_decision=2)))
+    found = list(StepExtractor(RowOptions(splits=())).rows(dialogue(first_decision=2)))
     assert [row.step for row in found] == [3, 4]
-    split = list(Cutter(RowOptions(splits=(), one_call_per_turn=True)).rows(dialogue(first_decision=1)))
+    split = list(
+        StepExtractor(RowOptions(splits=(), one_call_per_turn=True)).rows(dialogue(first_decision=1))
+    )
     assert [row.step for row in split] == [3, 4, 5]
 
 
@@ -300,17 +310,17 @@ def test_mathematics() -> None:
     problem = dialogue(
         plan="", context={}, said_before=(), turns=(Turn("1+1?", (Decision(text="2", rationale="Add."),)),)
     )
-    row = next(Cutter(RowOptions(format="math", splits=())).rows(problem))
+    row = next(StepExtractor(RowOptions(format="math", splits=())).rows(problem))
     assert row.target == "<think>\nAdd.\n</think>\n\\boxed{2}"
     assert "\\boxed{}" in row.prompt[0]["content"]
 
 
 def test_what_a_format_cannot_say_is_counted() -> None:
     tags = dialogue(turns=(Turn("x", (Decision(text="see </response>"),)), Turn("y", (Decision(text="z"),))))
-    cutter = Cutter(RowOptions(splits=()))
+    cutter = StepExtractor(RowOptions(splits=()))
     assert list(cutter.rows(tags)) == []
     assert cutter.counts["unsayable: the response holds the tag </response>"] == 2
-    math = Cutter(RowOptions(format="math", splits=()))
+    math = StepExtractor(RowOptions(format="math", splits=()))
     assert list(math.rows(dialogue())) == []
     assert any(key.startswith("unsayable") for key in math.counts)
 

@@ -49,6 +49,13 @@ def test_a_description_goes_one_look_up_deep() -> None:
         assert len(inside) <= 2
 
 
+def test_what_only_an_answer_makes_clear_is_told_in_a_message_before() -> None:
+    for seed in range(50):
+        one = arrange([[], [0]], [0, 1], [True, False], [True] * 2, [True] * 2, Random(seed), [set(), {0}])
+        assert one.turn_of == (0, 1)
+        assert one.asked == (True, True)
+
+
 def test_a_message_asks_for_four_things_at_most_where_it_can_be_split() -> None:
     groups = [0, 0, 0, 1, 1, 1]
     sources = [[], [], [], [0], [1], [2]]

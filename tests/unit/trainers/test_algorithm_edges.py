@@ -110,6 +110,8 @@ def test_batches_without_rows_or_tokens_cost_nothing(name: str, rows: int, width
         mask_BT=tokens,
         group_B=torch.arange(rows) // 2,
         old_logp_BT=tokens,
+        part_BN=torch.zeros(rows, 2),
+        part_names=("format", "correct"),
         token_rewards_BT=tokens,
         reason_B=torch.zeros(rows),
         token_type_BT=tokens.long(),

@@ -224,6 +224,9 @@ def test_entropy_weights_ask_for_the_entropy() -> None:
         ("rlsd", {}, "teacher_logp_BT"),
         ("gear", {}, "reverse_kl_BT"),
         ("gigpo", {}, "anchor_BN"),
+        ("gtpo", {}, "anchor_BN"),
+        ("gdpo", {}, "part_BN"),
+        ("opd", {}, "teacher_logp_BT"),
         ("reinforce-pp", {"dense": True}, "token_rewards_BT"),
         ("dupo", {"decay_application": "advantage"}, "decay_B"),
         ("dupo", {"normalise_rho": True}, "token_type_BT"),
@@ -240,9 +243,10 @@ def test_a_missing_field_is_named(name: str, options: dict[str, Any], missing: s
 def test_a_missing_input_is_named() -> None:
     with pytest.raises(ValueError, match="logp_BT"):
         get("grpo").loss(LossInputs(), Step())
-    with pytest.raises(ValueError, match="token weights"):
-        algorithm: Any = get("gspo")
-        algorithm.policy_loss(LossInputs(), Step(), torch.ones(1, 1))
+    for name in ("gspo", "gmpo"):
+        algorithm: Any = get(name)
+        with pytest.raises(ValueError, match="token weights"):
+            algorithm.policy_loss(LossInputs(), Step(), torch.ones(1, 1))
 
 
 def test_pairs_must_be_whole() -> None:

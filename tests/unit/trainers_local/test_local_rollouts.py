@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +16,19 @@ from planarena.trainers import algorithms
 from planarena.trainers.config import DataConfig, RolloutConfig, TrainConfig, complete
 from planarena.trainers.local.model import Policy, make_tiny
 from planarena.trainers.loop.backend import Generated, Sampling
+from planarena.trainers.loop.batches import Sample
 from planarena.trainers.loop.data import Encoder, Order, Prompt, TrainingData, load_data, load_texts
 from planarena.trainers.loop.encoding import make_encoder
-from planarena.trainers.loop.episodes import sample_episodes
+from planarena.trainers.loop.episodes import _discard, sample_episodes
 from planarena.trainers.loop.rollout import sample_steps
 from planarena.trainers.loop.score import Scorer, open_judges
 from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
 from planarena.trainers.types import Needs
+from planarena.users import Users
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from llm_server import Script, ScriptedServer
+from user_model import BadUser, GoodUser
 
 NEEDS = Needs(experts=True, token_types=True, token_rewards=True, entropy=True, demonstrations=True)
 
@@ -49,8 +58,10 @@ def _load(config: TrainConfig, policy: Policy) -> tuple[TrainingData, Encoder]:
     return load_data(config, NEEDS, encoder), encoder
 
 
-def _scorer(config: TrainConfig, needs: Needs = NEEDS, name: str = "toolrl") -> Scorer:
-    return Scorer(name, {}, None, config.data.format, needs, open_judges(""))
+def _scorer(
+    config: TrainConfig, needs: Needs = NEEDS, name: str = "toolrl", users: Users | None = None
+) -> Scorer:
+    return Scorer(name, {}, None, config.data.format, needs, open_judges(""), users)
 
 
 def _said(ids: Sequence[int]) -> Generated:
@@ -60,7 +71,13 @@ def _said(ids: Sequence[int]) -> Generated:
 def test_gold_actions_reach_the_goal_of_every_episode(built_run: Run, policy: Policy) -> None:
     config = _config(built_run, mode="episodes")
     data, _ = _load(config, policy)
-    prompts = data.prompts[:20]
+    # Long conversations take more turns than these episodes have.
+    rows = [(one, one.row) for one in data.prompts]
+    prompts = [
+        one
+        for one, row in rows
+        if isinstance(row, EpisodeRow) and len(row.targets) <= config.rollout.max_turns
+    ][:20]
     assert len(prompts) == 20
 
     def gold(ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
@@ -86,6 +103,45 @@ def test_gold_actions_reach_the_goal_of_every_episode(built_run: Run, policy: Po
         assert sample.returns[0] == pytest.approx(1.0)
     assert found.tool_calls > 40
     assert found.observation_tokens > 0
+
+
+def test_episodes_that_a_user_spoils_train_nothing_and_move_no_mean(
+    built_run: Run, policy: Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gold meets a model that plays the user: a good one leaves it at 1, one that lies is discarded and counted."""
+    monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path / "cache"))
+    config = _config(built_run, mode="episodes")
+    data, _ = _load(config, policy)
+    prompts = [prompt for prompt in data.prompts if len(prompt.row.turns) > 1][:4] + data.prompts[:2]
+
+    def gold(ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
+        return [[_said(_next_target(policy, prompts, list(one)))] * repeats for one in ids]
+
+    how = Sampling(temperature=1.0, repeats=2)
+    several = sum(len(prompt.row.turns) > 1 for prompt in prompts)
+    for player, spoiled in ((GoodUser(), 0), (BadUser("lied"), 2 * several)):
+        script = Script(reply=lambda body, player=player: json.dumps(player(body)))
+        with ScriptedServer(script) as server, Users(f"model:person@{server.url}") as users:
+            scorer = _scorer(config, users=users)
+            found = sample_episodes(policy, prompts, config.rollout, scorer, how, gold)
+        lost = [sample for sample in found.samples if sample.parts.get("discarded")]
+        assert len(lost) == spoiled
+        assert all(sample.parts["user_lied"] == 1.0 and not any(sample.mask) for sample in lost)
+        kept = [sample for sample in found.samples if not sample.parts.get("discarded")]
+        assert {sample.success for sample in kept} == {1.0}
+        # Of a group of which nothing is left, no advantage comes; else its mean is that of the others.
+        assert {sample.reward for sample in lost} <= {0.0}
+
+
+def test_a_discarded_episode_has_the_mean_reward_of_its_group() -> None:
+    def sample(reward: float, **parts: float) -> Sample:
+        return Sample([1], [2, 3], [1, 1], [0.0, 0.0], 0, reward=reward, parts=dict(parts), returns=[reward])
+
+    group = [sample(1.0), sample(0.0), sample(0.9, discarded=1.0), sample(0.5)]
+    _discard(group)
+    assert group[2].reward == pytest.approx(0.5)
+    assert group[2].mask == [0, 0]
+    assert [one.mask for one in group[:2]] == [[1, 1]] * 2
 
 
 def _next_target(policy: Policy, prompts: Sequence[Prompt], ids: list[int]) -> list[int]:

@@ -1,0 +1,132 @@
+"""Inputs below 100 MB that would become huge: no reader takes more than 1 GiB or 60 s for one."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import eval_samples
+from zygote import Zygote
+
+MOST_BYTES, MOST_SECONDS = 1 << 30, 60.0
+SIZE = 90 << 20
+
+
+def _laughs(levels: int = 40) -> str:
+    lines = ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, levels)]
+    return "\n".join(lines)
+
+
+def _bomb(path: Path) -> None:
+    with gzip.open(path, "wb") as file:
+        for _ in range(3000):
+            file.write(b" " * (1 << 20))
+
+
+def _bomb_of_rows(path: Path) -> None:
+    """No line of it is too long, and every one of them is kept."""
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for number in range(1600):
+            file.write(
+                b'{"id": "sum-%d", "problem": "p", "answer": "1", "output": "' % number
+                + b" " * (1 << 20)
+                + b'"}\n'
+            )
+
+
+def _zip(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(20):
+            archive.writestr(f"{number}.jsonl", b"[" * (100 << 20))
+
+
+def _repeated(unit: bytes, start: bytes = b"", end: bytes = b"") -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(start + unit * (SIZE // len(unit)) + end) and None
+
+
+def _table(path: Path) -> None:
+    """One short text, a hundred million times: Parquet keeps it as a few kilobytes."""
+    import pyarrow
+    import pyarrow.parquet
+
+    column = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0] * 30_000_000, pyarrow.int32()), ["x" * 1000]
+    )
+    pyarrow.parquet.write_table(pyarrow.table({"messages": column}), path, compression="zstd")
+
+
+# Kind of file -> how it is made.
+FILES: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "open brackets": ("a.json", lambda path: path.write_text("[" * SIZE) and None),
+    "dense list": ("a.json", _repeated(b"[],", b"[", b"[]]")),
+    "dense object in a line": ("a.jsonl", _repeated(b"[],", b'{"messages":[', b"[]]}\n")),
+    "many short lines": ("a.jsonl", _repeated(b"{}\n")),
+    "one long text": ("a.jsonl", _repeated(b"word ", b'{"id": "a", "output": "', b'"}\n')),
+    "digits": ("a.jsonl", _repeated(b"9", b'{"id": ', b"}\n")),
+    "gzip bomb": ("a.jsonl.gz", _bomb),
+    "gzip bomb of rows": ("a.jsonl.gz", _bomb_of_rows),
+    "zip bomb": ("a.zip", _zip),
+    "parquet bomb": ("a.parquet", _table),
+    "billion laughs": ("a.yaml", lambda path: path.write_text(_laughs()) and None),
+    "long yaml": ("a.yaml", _repeated(b"- a\n")),
+    "deep yaml": ("a.yaml", _repeated(b"- ")),
+}
+# Command -> the words with which it reads a file.
+COMMANDS: dict[str, Callable[[Path, Path], list[str]]] = {
+    "import": lambda file, out: ["import", str(file), "--format", "openai", "--out", str(out)],
+    "train": lambda file, out: ["train", "--algorithm", "sft", "--data", str(file), "--out", str(out), "--steps", "1", "--model", "nowhere"],
+    "responses": lambda file, out: ["eval", "math", "--responses", str(file), "--data", f"math={eval_samples.problems(out.parent / 'p.jsonl')}", "--out", str(out)],
+    "questions": lambda file, out: ["eval", "math", "--responses", "gold", "--data", f"math={file}", "--out", str(out)],
+    "tools": lambda file, out: ["tools", "list", str(file)],
+    "openapi": lambda file, out: ["tools", "check", f"openapi:{file}"],
+    "config": lambda file, out: ["build", "--config", str(file), "--out", str(out), "--dry-run"],
+}  # fmt: skip
+READ_BY = {
+    ".json": ("import", "train", "responses", "questions", "tools", "openapi", "config"),
+    ".jsonl": ("import", "train", "responses", "questions"),
+    ".gz": ("responses", "questions"),
+    ".zip": ("responses",),
+    ".parquet": ("import", "questions"),
+    ".yaml": ("openapi", "config"),
+}
+SHORT = {
+    ("billion laughs", "config"),
+    ("billion laughs", "openapi"),
+    ("zip bomb", "responses"),
+    ("deep yaml", "config"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        pytest.param(kind, command, marks=() if (kind, command) in SHORT else (pytest.mark.full,))
+        for kind, (name, _) in FILES.items()
+        for command in READ_BY[Path(name).suffix]
+    ],
+)
+def test_large_files(
+    kind: str, command: str, zygote: Zygote, tmp_path: Path, figures: Callable[..., None]
+) -> None:
+    name, make = FILES[kind]
+    make(tmp_path / name)
+    assert (tmp_path / name).stat().st_size < 100 << 20
+    words = COMMANDS[command](tmp_path / name, tmp_path / "out")
+    ended = zygote.run(
+        words, cwd=tmp_path, env={"PLANARENA_CACHE": str(tmp_path / "cache")}, timeout=4 * MOST_SECONDS
+    )
+    (tmp_path / name).unlink()
+    figures("large files", case=f"{command}: {kind}", ended=not ended.timed_out, lost=False, contained=ended.peak < MOST_BYTES,
+            traceback=ended.traceback, seconds=ended.seconds, peak=ended.peak)  # fmt: skip
+    assert not ended.timed_out, ended
+    assert not ended.traceback, ended
+    assert ended.code in (0, 1, 2), ended
+    assert ended.peak < MOST_BYTES, f"{ended.peak >> 20} MiB\n{ended}"
+    assert ended.seconds < MOST_SECONDS, ended

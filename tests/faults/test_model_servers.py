@@ -1,0 +1,185 @@
+"""Model servers that misbehave, by every command that asks a model: it ends, loses nothing, keeps its budget and the key."""
+
+from __future__ import annotations
+
+import base64
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from asking import ASKING, HURRY, Materials
+from model_server import BEHAVIOURS, KEY, FaultyServer
+from zygote import Ended, Zygote
+
+# Of every command these run in `make test`; the whole table in `make test-faults`.
+SHORT = {
+    "build": ("echo_key_everywhere", "wrong_values", "nonsense_values", "status_429_for_ever", "half_body"),
+    "build --simulate": ("wrong_values", "huge_usage"),
+    "eval math": (
+        "echo_key",
+        "redirect_other_host",
+        "surrogates",
+        "negative_usage",
+        "slow_body",
+        "odd_calls",
+    ),
+    "eval suite:PATH": ("odd_calls", "echo_key_everywhere", "deep_content"),
+    "eval api-bank": ("wrong_types",),
+}
+# Longer than any case takes on a loaded machine; what hangs takes for ever.
+PATIENCE = float(os.environ.get("FAULTS_PATIENCE", "150"))
+
+
+def _cases() -> list[Any]:
+    return [
+        pytest.param(
+            command,
+            behaviour,
+            id=f"{command}-{behaviour}",
+            marks=() if behaviour in SHORT.get(command, ()) else (pytest.mark.full,),
+        )
+        for command in ASKING
+        for behaviour in BEHAVIOURS
+        if behaviour != "good"
+    ]
+
+
+def _cache(folder: Path) -> Path:
+    """An empty cache with this machine's managed environments, which take minutes to make."""
+    from planarena.managed import cache_directory
+
+    folder.mkdir()
+    (folder / "environments").symlink_to(cache_directory() / "environments")
+    return folder
+
+
+def bytes_of_key(folder: Path, ended: Ended) -> int:
+    """Count the bytes of the key in everything that was written or printed, also where it is encoded."""
+    forms = [
+        KEY.encode(),
+        base64.b64encode(KEY.encode())[:-2],
+        KEY.encode().hex().encode(),
+        KEY[:20].encode(),
+    ]
+    said = [(ended.out + ended.err).encode()]
+    files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    return sum(text.count(form) * len(form) for text in (*said, *files) for form in forms)
+
+
+@pytest.mark.parametrize(("command", "behaviour"), _cases())
+def test_a_server_that_misbehaves(
+    command: str,
+    behaviour: str,
+    materials: Materials,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    figures: Callable[..., None],
+) -> None:
+    asking = ASKING[command]
+    zygote: Zygote = request.getfixturevalue(
+        "training_zygote" if command.startswith("train") else "asking_zygote"
+    )
+    env = {"THE_KEY": KEY, "PLANARENA_CACHE": str(_cache(tmp_path / "cache"))}
+    with FaultyServer(behaviour, asking.good) as server:
+        words = asking.words(materials, tmp_path / "out", f"m@{server.url}#THE_KEY")
+        ended = zygote.run(words, cwd=tmp_path, env=env, wrap=HURRY, timeout=PATIENCE)
+        asked = server.asked[behaviour]
+        server.behaviour = "good"
+        retry = ["--retry-failed"] if command.startswith("build") else []
+        if command.startswith("eval"):
+            # What hangs is given up early above; a good answer may take a loaded machine longer.
+            retry = ["--set", "generation.timeout=20.0"]
+        if command == "build --simulate":
+            # What a model made up is kept, and no one asks twice: a good model is another one.
+            env["PLANARENA_CACHE"] = str(_cache(tmp_path / "cache2"))
+            retry = ["--fresh"]
+        again = zygote.run([*words, *retry], cwd=tmp_path, env=env, wrap=HURRY, timeout=PATIENCE)
+        trapped = list(server.trapped)
+    leaked = (
+        bytes_of_key(tmp_path, ended)
+        + bytes_of_key(tmp_path, again)
+        + sum(KEY.encode() in one for one in trapped)
+    )
+    figures(
+        "model servers",
+        case=f"{command} / {behaviour}",
+        ended=not ended.timed_out and not again.timed_out,
+        lost=again.code != 0,
+        contained=not ended.left and not again.left,
+        traceback=ended.traceback or again.traceback,
+        key=leaked,
+        seconds=ended.seconds,
+        peak=max(ended.peak, again.peak),
+    )
+    assert not ended.timed_out, ended
+    assert not ended.traceback, ended
+    assert ended.code in (0, 1, 2), ended
+    assert asked, f"the server was never asked: {ended}"
+    assert leaked == 0, f"the key was written\n{ended}"
+    # With a server that is well again the same command goes on and ends well.
+    assert again.code == 0, again
+    assert not again.traceback, again
+    assert not ended.left
+    assert not again.left
+
+
+# What the interpreter with all its libraries takes, and thirty times what is read of an answer.
+MOST_BYTES = 600 << 20
+
+
+@pytest.mark.parametrize("behaviour", ["endless_body", pytest.param("bomb", marks=pytest.mark.full)])
+def test_no_more_is_read_than_an_answer_may_hold(
+    behaviour: str, materials: Materials, asking_zygote: Zygote, tmp_path: Path, figures: Callable[..., None]
+) -> None:
+    asking = ASKING["eval math"]
+    with FaultyServer(behaviour, asking.good) as server:
+        words = asking.words(materials, tmp_path / "out", f"m@{server.url}")
+        env = {"PLANARENA_CACHE": str(_cache(tmp_path / "cache"))}
+        ended = asking_zygote.run(words, cwd=tmp_path, env=env, wrap=HURRY, timeout=PATIENCE)
+    figures("model servers", case=f"size of the answer / {behaviour}", ended=not ended.timed_out, lost=False,
+            contained=ended.peak < MOST_BYTES, traceback=ended.traceback, seconds=ended.seconds, peak=ended.peak)  # fmt: skip
+    assert ended.code == 1, ended
+    assert "1 with server_error" in ended.err, ended
+    assert ended.peak < MOST_BYTES, f"{ended.peak >> 20} MiB"
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        *("good", "negative_usage"),
+        *(
+            pytest.param(one, marks=pytest.mark.full)
+            for one in ("no_usage", "wrong_usage", "huge_usage", "infinite_usage")
+        ),
+    ],
+)
+@pytest.mark.parametrize("budget", ["calls", "tokens"])
+def test_a_budget_is_kept_to_one_call(
+    behaviour: str,
+    budget: str,
+    materials: Materials,
+    asking_zygote: Zygote,
+    tmp_path: Path,
+    figures: Callable[..., None],
+) -> None:
+    """Whatever a server counts, no more is asked than the budget pays for, and one call more."""
+    asking = ASKING["eval math"]
+    with FaultyServer(behaviour, asking.good) as server:
+        words = asking.words(materials, tmp_path / "out", f"m@{server.url}")
+        words[words.index("--limit") + 1] = "3"
+        most = {"calls": "1", "tokens": "60"}[budget]
+        ended = asking_zygote.run(
+            [*words, f"--budget-{budget}", most, "--concurrency", "1", "--set", "generation.max_tokens=8"],
+            cwd=tmp_path, env={"PLANARENA_CACHE": str(_cache(tmp_path / "cache"))}, wrap=HURRY, timeout=PATIENCE,
+        )  # fmt: skip
+        asked = server.asked[behaviour]
+    figures("model servers", case=f"budget of {budget} / {behaviour}", ended=not ended.timed_out, lost=False, contained=asked <= 2,
+            traceback=ended.traceback, seconds=ended.seconds)  # fmt: skip
+    assert ended.code == 2, ended
+    assert "budget" in ended.err, ended
+    assert 1 <= asked <= 2, asked

@@ -1,0 +1,125 @@
+"""Every file that planarena wrote is damaged: reading and going on end in a result or one message, and --fresh mends all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from mutate import DAMAGES
+from written import WRITTEN, kinds_of
+from zygote import Ended, Zygote
+
+# What `make test` tries: how a file's name begins, and the damage.
+SHORT = {
+    "build": (
+        ("tables/tasks", "truncated"),
+        ("tables/decision_points", "garbage"),
+        ("ledger.sqlite", "garbage"),
+        ("run.json", "text"),
+    ),
+    "eval": (("scores.json", "truncated"), ("run.json", "garbage"), ("responses.jsonl", "removed")),
+    "import": (("tables/trajectories", "emptied"),),
+}
+
+
+def _bytes(folder: Path, patterns: tuple[str, ...]) -> dict[str, str]:
+    files = {path for pattern in patterns for path in folder.glob(pattern)}
+    return {str(path.relative_to(folder)): blake2b(path.read_bytes()).hexdigest() for path in sorted(files)}
+
+
+def _other_version(path: Path) -> bool:
+    """Turn a file of JSON into one of another version; False where it says no version."""
+    try:
+        value = json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    if not isinstance(value, dict):
+        return False
+    value |= {"format_version": 999, "version": 999}
+    value["versions"] = (
+        {**value.get("versions", {}), "planarena": "99.0"} if isinstance(value.get("versions"), dict) else {}
+    )
+    path.write_text(json.dumps(value))
+    return True
+
+
+def _damage(path: Path, how: str) -> None:
+    if how == "text" and _other_version(path):
+        return
+    changed = DAMAGES[how](path.read_bytes())
+    if changed is None:
+        path.unlink()
+    else:
+        path.write_bytes(changed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "share"),
+    [
+        *(pytest.param(kind, "few") for kind in SHORT),
+        *(pytest.param(kind, "all", marks=pytest.mark.full) for kind in WRITTEN),
+    ],
+)
+def test_damaged_files(
+    kind: str, share: str, request: pytest.FixtureRequest, tmp_path: Path, figures: Callable[..., None]
+) -> None:
+    written = WRITTEN[kind]
+    zygote: Zygote = request.getfixturevalue("training_zygote" if written.trains else "zygote")
+    beside, good, out = tmp_path / "beside", tmp_path / "good", tmp_path / "out"
+    beside.mkdir()
+    env = {"PLANARENA_CACHE": str(tmp_path / "cache")}
+
+    def run(words: list[str]) -> Ended:
+        return zygote.run(words, cwd=tmp_path, env=env, timeout=120)
+
+    made = run(written.write(out, beside))
+    assert made.code == 0, made
+    shutil.copytree(out, good)
+    before = _bytes(good, written.same)
+    pairs = [(name, how) for name in kinds_of(good) for how in DAMAGES]
+    wrong: list[str] = []
+    for name, how in pairs:
+        if share == "few" and not any(
+            name.startswith(first) and how == damage for first, damage in SHORT[kind]
+        ):
+            continue
+        shutil.rmtree(out)
+        shutil.copytree(good, out)
+        _damage(out / name, how)
+        found = [run(words(out, beside)) for words in written.readers]
+        again = run(written.write(out, beside))
+        found.append(again)
+        lost = False
+        if again.code == 0 and how != "flipped" and before and _bytes(out, written.same) != before:
+            # Sizes are compared, not contents: a flipped bit is found by who reads the table.
+            lost = True
+            wrong.append(f"{name} {how}: the command says that all is well, and it is not")
+        if again.code != 0 and name.startswith(written.mends) and how in ("truncated", "emptied", "removed"):
+            lost = True
+            wrong.append(f"{name} {how}: the same command does not mend it\n{again}")
+        if written.again:
+            fresh = run([*written.write(out, beside), written.again])
+            found.append(fresh)
+            if fresh.code != 0 or _bytes(out, written.same) != before:
+                lost = True
+                wrong.append(f"{name} {how}: {written.again} does not mend it\n{fresh}")
+        bad = [
+            one for one in found if one.timed_out or one.traceback or one.code not in (0, 1, 2) or one.left
+        ]
+        wrong += [f"{name} {how}: {one}" for one in bad]
+        figures(
+            "own files", case=f"{kind}: {name} {how}", ended=not any(one.timed_out for one in found), lost=lost,
+            contained=not any(one.left for one in found), traceback=any(one.traceback for one in found),
+            cases=len(found), seconds=max(one.seconds for one in found),
+        )  # fmt: skip
+    logs = sorted((tmp_path / "cache").glob("faults/*"))
+    assert not wrong, f"{len(wrong)} wrong of {len(pairs)} damages\n" + "\n".join(
+        [*wrong[:20], *(one.read_text()[-900:] for one in logs[:6])]
+    )

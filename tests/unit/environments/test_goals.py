@@ -1,0 +1,128 @@
+"""`goals.yaml`: it is read as it stands, and each fault in it is found with the place where it stands."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from planarena.environments.catalog import ACROSS, goals_of, operations_of
+from planarena.environments.check.findings import Findings
+from planarena.environments.check.goals import check_goals
+from planarena.environments.domains import DOMAINS
+from planarena.environments.goals import load_goals, place_of, references_in
+from planarena.errors import SchemaError
+
+WAYS = [f'Way {number}: remind me {{lead_time}} before "{{event.title}}" on {{date}}.' for number in range(6)]
+
+
+def reminder(**changes):
+    """Return an aim that is in order, with some of its fields changed."""
+    aim = {
+        "calls": {
+            "day": {"tool": "list_events", "picks": {"event": {"rows": "/events", "named": "title"}}},
+            "alarm": {"tool": "set_event_reminder", "with": {"event_id": "$event.event_id"}},
+        },
+        "ways": WAYS,
+    }
+    return aim | changes
+
+
+def read(tmp_path, aim):
+    """Write one aim into a file and read it back."""
+    file = tmp_path / "goals.yaml"
+    file.write_text(
+        yaml.safe_dump({"domain": "calendar", "aims": {"one": aim}}, sort_keys=False), encoding="utf-8"
+    )
+    return load_goals(file)
+
+
+def found(tmp_path, aim):
+    """Return what the check finds in one aim."""
+    findings = Findings()
+    check_goals(operations_of("calendar"), read(tmp_path, aim), findings)
+    return findings.all()
+
+
+def call(name, **fields):
+    """Return the calls of the aim that is in order with fields of one of them changed."""
+    calls = {key: dict(one) for key, one in reminder()["calls"].items()}
+    calls[name] = calls.get(name, {}) | fields
+    return calls
+
+
+def test_an_aim_in_order_has_no_finding(tmp_path):
+    assert found(tmp_path, reminder()) == []
+
+
+def test_no_file_means_no_aims(tmp_path):
+    assert load_goals(tmp_path / "goals.yaml") == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "what"),
+    [
+        ({"ways": WAYS[:5]}, "ways", "has 5 ways"),
+        ({"calls": call("alarm", tool="ring_a_bell")}, "one", "there is no tool ring_a_bell"),
+        ({"calls": call("alarm", **{"with": {"event_id": "$event.event_id", "colour": 1}})}, "alarm", "takes no colour"),
+        ({"calls": call("alarm", **{"with": {"event_id": "$event.number"}})}, "", "is not in the result of list_events"),
+        ({"calls": call("alarm", **{"with": {"event_id": "$day/nothing"}})}, "", "is not in the result of list_events"),
+        ({"calls": call("alarm", **{"with": {}})}, "alarm", "is an id that nobody knows"),
+        ({"calls": call("day", picks={"event": {"rows": "/busy", "named": "title"}})}, "event", "is no list"),
+        ({"calls": call("day", picks={"event": {"rows": "/events", "named": "colour"}})}, "event", "have no colour"),
+        (
+            {"calls": call("day", picks={"event": {"rows": "/events", "named": "title", "all": True}})},
+            "event",
+            "is chosen by named and all",
+        ),
+        (
+            {"calls": call("day", picks={"event": {"rows": "/events", "named": "title", "where": {"at": {"near": 1}}}})},
+            "event",
+            "there is no test near",
+        ),
+        ({"ways": [*WAYS, "Remind me of \"{event.title}\" on {date}."]}, "Remind me", "does not state {lead_time}"),
+        ({"ways": [*WAYS, WAYS[0].replace("Way", "Or") + " {colour}."]}, "colour", "nothing fills {colour}"),
+        ({"ways": [*WAYS, WAYS[0] + " Use set_event_reminder."]}, "Use", "says the name of the tool"),
+        ({"ways": [*WAYS, WAYS[0].replace("Way", "way")]}, "way", "is no whole message"),
+        ({"ways": [*WAYS, WAYS[0]]}, "Way 0", "is a way of one too"),
+        ({"tell": ["nothing"]}, "tell", "there is no call nothing"),
+        ({"tell": {"alarm": {"values": ["/event_id"], "as": ["a", "b", "c"]}}}, "tell", "is no value"),
+        ({"tell": {"alarm": {"values": ["/remind_at"], "as": ["it is set"] * 3}}}, "it is set", "does not tell"),
+        ({"if": {"that": "$day/busy", "above": 60}}, "if", "a branch needs an `if`"),
+        ({"values": {"colour": ["red"]}}, "colour", "nothing takes it"),
+        ({"twin": [{"table": "events", "key": "$event.event_id", "set": {"invited": [{}]}}]}, "twin", "there is no `if`"),
+    ],
+)  # fmt: skip
+def test_every_fault_is_found_at_its_place(tmp_path, changes, where, what):
+    findings = found(tmp_path, reminder(**changes))
+    assert any(where in one.where and what in one.what for one in findings), findings
+
+
+@pytest.mark.parametrize(
+    "aim",
+    [{"calls": {}, "ways": [], "colour": 1}, {"calls": {"day": {"tool": 1}}, "ways": []}, {"ways": []}, []],
+)
+def test_what_is_no_aim_is_refused_with_its_file(tmp_path, aim):
+    with pytest.raises(SchemaError) as error:
+        read(tmp_path, aim)
+    assert error.value.where.endswith("goals.yaml")
+
+
+def test_references_name_picks_calls_and_values(tmp_path):
+    [aim] = read(tmp_path, reminder()).values()
+    assert list(references_in({"a": "$event.event_id", "b": [{"is": "$day/busy"}, "plain"]})) == [
+        "event.event_id",
+        "day/busy",
+    ]
+    assert place_of(aim, "event.event_id") == ("day", "event", "event_id")
+    assert place_of(aim, "day/busy") == ("day", "", "/busy")
+    assert place_of(aim, "alarm.lead_time") == ("", "", "alarm.lead_time")
+
+
+@pytest.mark.parametrize("domain", [*DOMAINS, ACROSS])
+def test_our_own_aims_are_in_order(domain):
+    goals = goals_of(domain)
+    findings = Findings()
+    for name, aim in goals.items():
+        tools = {key: one for part in aim.domains or (domain,) for key, one in operations_of(part).items()}
+        check_goals(tools, {name: aim}, findings)
+    assert findings.all() == []

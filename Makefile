@@ -12,7 +12,7 @@ ARGS ?=
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: help core dev demo test test-full test-verl bench lint format lock clean
+.PHONY: help core dev demo test test-full test-faults test-verl bench lint format lock site wheel clean
 
 help: ## Say what there is
 	@echo "make TARGET"
@@ -32,6 +32,9 @@ test: dev ## The tests, under 25 minutes on two cores
 
 test-full: dev ## The tests and the long suites: all of verl, the browser, kills, scale
 	$(BIN)/pytest -n $(JOBS) -m "not bench" $(ARGS)
+
+test-faults: dev ## The whole fault suite: servers, files, processes, tools, command lines, and the suite itself
+	$(BIN)/pytest -n $(JOBS) tests/faults $(ARGS)
 
 test-verl: dev ## Every algorithm on verl: Ray, FSDP over gloo, tools, kills; one process at a time
 	$(BIN)/pytest -q tests/oracle/verl_engine tests/e2e/test_verl_engine.py $(ARGS)
@@ -56,6 +59,12 @@ format: dev ## Format the code and mend what ruff can mend
 lock: dev ## Write requirements/*.lock anew; ARGS=--upgrade takes the newest releases
 	$(BIN)/python requirements/lock.py $(ARGS)
 
+site: core ## The documentation as a site in site/; warnings and dead links fail it
+	$(BIN)/python docs/site/build.py $(ARGS)
+
+wheel: dev ## The wheel and the source distribution in dist/, with the commit that they are made from
+	$(BIN)/python -m build --no-isolation
+
 clean: ## Remove build outputs, caches and the demo; leave .venv
-	rm -rf build dist demo *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build dist demo site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Write the hashed locks (core, dev, torch-cpu, cuda) from pyproject.toml (`make lock`).
+"""Write the hashed locks (core, dev, torch-cpu, cuda, docs) from pyproject.toml (`make lock`).
 
 The locks are for Linux on x86-64 with Python 3.11 and name no index: pip's ordinary configuration decides
 where the files come from, the hashes decide which ones are taken.
@@ -8,6 +8,7 @@ where the files come from, the hashes decide which ones are taken.
   the hashes of the registry's wheels and of the CPU wheel, so whichever pip finds is accepted.
 - torch-cpu.lock: the CPU wheel alone, which an installation asks for first.
 - cuda.lock: what the registry's torch needs besides; nobody with the CPU wheel installs it.
+- docs.lock: what builds the documentation (docs.in), in an environment of its own that shares no pin with these.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ def main() -> None:
         request = work / "torch.in"
         request.write_text(f"torch==={TORCH}\n")  # === leaves the CPU wheel (2.13.0+cpu) out
         registry = compile_lock(work / "cuda.lock", [str(request)], plain, keep=HERE / "cuda.lock")
+        docs = compile_lock(work / "docs.lock", [str(HERE / "docs.in")], constraints, keep=HERE / "docs.lock")
         core = compile_lock(work / "core.lock", _inputs(()), plain, keep=HERE / "core.lock")
     hashes = {line for entry in (every["torch"], registry["torch"]) for line in _hash_lines(entry)}
     hashes.add(f"    --hash=sha256:{TORCH_CPU_SHA256}")
@@ -56,7 +58,7 @@ def main() -> None:
     missing = sorted(set(registry) - set(cuda) - set(rest))
     if missing:
         sys.exit(f"the registry's torch needs packages that neither lock would hold: {', '.join(missing)}")
-    for name, pins in (("core", core), ("dev", rest), ("torch-cpu", cpu), ("cuda", cuda)):
+    for name, pins in (("core", core), ("dev", rest), ("torch-cpu", cpu), ("cuda", cuda), ("docs", docs)):
         text = HEADER + "".join(pins[key] for key in sorted(pins))
         (HERE / f"{name}.lock").write_text(text, encoding="utf-8")
         print(f"requirements/{name}.lock: {len(pins)} packages", flush=True)

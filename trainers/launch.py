@@ -113,12 +113,12 @@ def result_of(folder: RunFolder, config: TrainConfig) -> TrainResult:
         folder: The run's folder, opened.
         config: Complete.
     """
+    from planarena.records.step_lines import read_steps
     from planarena.trainers.loop.checkpoints import Checkpoints
-    from planarena.trainers.loop.metrics import read_metrics
 
     checkpoints = Checkpoints(folder.path, config.checkpoint.keep)
     steps = checkpoints.steps()
-    lines = read_metrics(folder.path / "metrics.jsonl")
+    lines = read_steps(folder.path / "metrics.jsonl")
     best = checkpoints.folder / "best"
     return TrainResult(
         out=str(folder.path),

@@ -187,9 +187,9 @@ def do_unit(config: StudyConfig, unit: Unit) -> dict[str, Any]:
         config: The study.
         unit: Whose needs are done.
     """
+    from planarena.records.step_lines import read_steps
     from planarena.trainers import train
     from planarena.trainers.loop.checkpoints import write_json
-    from planarena.trainers.loop.metrics import read_metrics
 
     folder = _folder(config, unit)
     result = folder / "result.json"
@@ -215,7 +215,7 @@ def do_unit(config: StudyConfig, unit: Unit) -> dict[str, Any]:
     found = {
         "unit": msgspec.to_builtins(unit),
         "steps": trained.steps,
-        "curve": _curve(read_metrics(Path(training.out) / "metrics.jsonl")),
+        "curve": _curve(read_steps(Path(training.out) / "metrics.jsonl")),
         "results": evaluate(config, model, seed=unit.seed),
         "parameters": trained.info.get("parameters"),
         "counts": trained.info.get("counts"),

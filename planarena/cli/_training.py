@@ -155,9 +155,9 @@ def print_training(config: TrainConfig, result: TrainResult, seconds: float, *, 
 
 
 def _print_curve(out: Path) -> None:
-    from planarena.trainers.loop.metrics import read_metrics
+    from planarena.records.step_lines import read_steps
 
-    lines = read_metrics(out / "metrics.jsonl")
+    lines = read_steps(out / "metrics.jsonl")
     for key, what in (
         ("bench/success", "success on the bench"),
         ("validation/success", "held-out success"),

@@ -81,7 +81,7 @@ def check(
 
     import msgspec
 
-    from planarena.environments.check import Finding, check_folder
+    from planarena.environments.check import Finding, check_folder, too_few_tasks
 
     path = _folder_of(folder)
     options = _options(trusted or folder.startswith("builtin:"), unsafe)
@@ -89,16 +89,7 @@ def check(
     lengths: dict[str, int] = {}
     if not findings and tasks > 0:
         lengths = _count_tasks(folder if folder.startswith("builtin:") else f"env:{path}", trusted, unsafe)
-        findings = [
-            Finding(
-                "tasks",
-                f"{length} actions",
-                f"only {lengths.get(str(length), 0)} composed tasks of {length} actions pass the proofs",
-                "let tools take what others show: the same semantic type on both sides, and `refer` in words.yaml",
-            )
-            for length in (2, 3, 4)
-            if lengths.get(str(length), 0) < tasks
-        ]
+        findings = too_few_tasks(lengths, tasks)
         findings += [
             Finding(
                 "goals",
@@ -271,38 +262,28 @@ def _aim_samples(source: str, only: str, trusted: bool, unsafe: bool, worlds: in
     return sample_aims(config, range(worlds), (only,) if only else ())
 
 
-def _config(
-    source: str, out: Path, gold: int, trusted: bool, unsafe: bool, *, aims: float | None = None
-) -> BuildConfig:
-    from planarena.config import AllowedConfig, BuildConfig, CompositionConfig, ContrastConfig
+def _config(source: str, out: Path, gold: int, trusted: bool, unsafe: bool) -> BuildConfig:
+    from planarena.config import AllowedConfig, BuildConfig, ContrastConfig
 
     return BuildConfig(
         sources=(source,),
         out=str(out),
         trajectories=gold,
-        composition=CompositionConfig() if aims is None else CompositionConfig(aims=aims),
         contrast=ContrastConfig(candidates=0, trajectories=0, no_calls=0),
         allowed=AllowedConfig(unsafe_no_sandbox=unsafe, trusted=trusted),
     )
 
 
-def _build(
-    source: str, out: Path, gold: int, trusted: bool, unsafe: bool, *, aims: float | None = None
-) -> Any:
+def _build(source: str, out: Path, gold: int, trusted: bool, unsafe: bool) -> Any:
     import planarena
 
-    return planarena.build(_config(source, out, gold, trusted, unsafe, aims=aims))
+    return planarena.build(_config(source, out, gold, trusted, unsafe))
 
 
 def _count_tasks(source: str, trusted: bool, unsafe: bool) -> dict[str, int]:
-    """Build a few trajectories and count them by their number of actions."""
-    import tempfile
-    from collections import Counter
+    from planarena.pipeline.composed_tasks import count_composed_tasks
 
-    with tempfile.TemporaryDirectory() as folder:
-        run = _build(source, Path(folder) / "run", 40, trusted, unsafe, aims=0.0)
-        rows = run.table("trajectories").collect().filter(kind="gold")
-        return {str(length): count for length, count in sorted(Counter(rows["n_actions"].to_list()).items())}
+    return count_composed_tasks(_config(source, Path("unused"), 40, trusted, unsafe))
 
 
 def _samples(source: str, trusted: bool, unsafe: bool) -> list[tuple[list[str], list[list[str]], list[str]]]:

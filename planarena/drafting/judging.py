@@ -11,8 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +24,6 @@ __all__ = ["Verdict", "judge"]
 # A folder that takes longer is no environment that anybody wants to build with.
 _MOST_SECONDS = 420
 _GOLD = 40
-_LENGTHS = (2, 3, 4)
 _UNAVAILABLE = 3
 
 
@@ -103,27 +100,22 @@ def _fault(folder: Path, what: str, fix: str) -> Finding:
 
 
 def _count_tasks(folder: Path) -> dict[str, int]:
-    """Build a few trajectories and count them by their number of actions."""
-    import planarena
-    from planarena.config import BuildConfig, CompositionConfig, ContrastConfig, ExecutionConfig
+    from planarena.config import BuildConfig, ContrastConfig, ExecutionConfig
+    from planarena.pipeline.composed_tasks import count_composed_tasks
 
-    with tempfile.TemporaryDirectory() as scratch:
-        run = planarena.build(
-            BuildConfig(
-                sources=(f"env:{folder}",),
-                out=str(Path(scratch) / "run"),
-                trajectories=_GOLD,
-                composition=CompositionConfig(aims=0.0),
-                contrast=ContrastConfig(candidates=0, trajectories=0, no_calls=0),
-                execution=ExecutionConfig(workers=1),
-            )
+    return count_composed_tasks(
+        BuildConfig(
+            sources=(f"env:{folder}",),
+            out="unused",
+            trajectories=_GOLD,
+            contrast=ContrastConfig(candidates=0, trajectories=0, no_calls=0),
+            execution=ExecutionConfig(workers=1),
         )
-        rows = run.table("trajectories").collect().filter(kind="gold")
-        return {str(length): count for length, count in sorted(Counter(rows["n_actions"].to_list()).items())}
+    )
 
 
 def _main(folder: Path, tasks: int, acts: bool, start_seconds: float) -> int:
-    from planarena.environments.check import check_folder
+    from planarena.environments.check import check_folder, too_few_tasks
     from planarena.environments.sources.folder.source import folder_limits
     from planarena.errors import PlanArenaError
 
@@ -138,16 +130,7 @@ def _main(folder: Path, tasks: int, acts: bool, start_seconds: float) -> int:
                 raise
             except PlanArenaError as error:
                 findings.append(Finding("tasks", "build", str(error)[:600], "make it build"))
-            findings += [
-                Finding(
-                    "tasks",
-                    f"{length} actions",
-                    f"only {counts.get(str(length), 0)} composed tasks of {length} actions pass the proofs",
-                    "let tools take what others show: the same semantic type on both sides, and `refer` in words.yaml",
-                )
-                for length in _LENGTHS
-                if counts.get(str(length), 0) < tasks
-            ]
+            findings += too_few_tasks(counts, tasks)
     except EnvironmentUnavailableError as error:
         sys.stderr.write(f"{error}\n")
         return _UNAVAILABLE

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from planarena.export.escaping import escape_html
+from planarena.records.step_lines import read_steps
 from planarena.report.charts import Line, lines
 from planarena.report.page import render_page, table
 from planarena.report.training_comparison import read_metric_lines
@@ -169,17 +170,9 @@ def _panels(read: Sequence[Mapping[str, Any]]) -> list[str]:
 def _samples(folder: Path) -> list[str]:
     """Return outputs of the last validation beside what was wanted."""
     try:
-        raw = (folder / "samples.jsonl").read_bytes().splitlines()
+        found = read_steps(folder / "samples.jsonl")
     except OSError:
         return []
-    found: list[dict[str, Any]] = []
-    for text in raw:
-        try:
-            sample = msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            continue  # the last line of a run that was killed may be cut short
-        if isinstance(sample, dict) and isinstance(sample.get("step"), int):
-            found.append(sample)
     if not found:
         return []
     last = max(sample["step"] for sample in found)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from planarena.errors import UserError
+from planarena.records.step_lines import read_steps
 from planarena.report.comparison import Comparison, ComparisonLine, ComparisonTable, name_folders
 
 __all__ = ["compare_trainings", "read_metric_lines"]
@@ -40,21 +39,12 @@ def read_metric_lines(folder: Path) -> list[dict[str, Any]]:
     Raises:
         UserError: It is not there, or holds no step.
     """
-    path = folder / "metrics.jsonl"
     try:
-        raw = path.read_bytes().splitlines()
+        lines = read_steps(folder / "metrics.jsonl")
     except OSError as error:
         raise UserError(
             "there is no metrics.jsonl", where=str(folder), fix="name a folder that `planarena train` wrote"
         ) from error
-    lines = []
-    for text in raw:
-        try:
-            line = msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            continue  # the last line of a run that was killed may be cut short
-        if isinstance(line, dict) and isinstance(line.get("step"), int):
-            lines.append(line)
     if not lines:
         raise UserError("metrics.jsonl holds no step", where=str(folder), fix="train for at least one step")
     return lines

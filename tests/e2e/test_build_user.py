@@ -44,7 +44,7 @@ def configure(out: Path, user: str, **changes: Any) -> BuildConfig:
         sources=("builtin:banking", "builtin:travel", "builtin:calendar", "builtin:shopping"),
         trajectories=changes.pop("trajectories", 40),
         chunk_scenarios=4,
-        seed=5,
+        seed=6,
         conversations=ConversationConfig(SHARES),
         contrast=ContrastConfig(candidates=2, trajectories=0, no_calls=0),
         models=ModelsConfig(user=user),

@@ -12,6 +12,7 @@ import msgspec
 import torch
 
 from planarena.errors import Interrupted, UserError
+from planarena.records.step_lines import read_steps
 from planarena.report import render_training
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.loop.backend import Backend, Work
@@ -25,7 +26,7 @@ from planarena.trainers.loop.encoding import make_encoder
 from planarena.trainers.loop.faults import memory_ran_out, no_room_left, not_finite, out_of_memory
 from planarena.trainers.loop.following import next_commands
 from planarena.trainers.loop.material import Material
-from planarena.trainers.loop.metrics import MetricsLog, read_metrics
+from planarena.trainers.loop.metrics import MetricsLog
 from planarena.trainers.loop.plot import draw_plot
 from planarena.trainers.loop.run import RunFolder
 from planarena.trainers.loop.score import OFFLINE_GROUPS
@@ -373,7 +374,7 @@ class Loop:
 
     def _plot(self) -> None:
         self._plotted = time.monotonic()
-        lines = read_metrics(self.log.path)
+        lines = read_steps(self.log.path)
         if lines:
             draw_plot(
                 lines, self.folder.path / "plot.png", f"{self.config.algorithm}, {self.config.reward.name}"

@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
+from planarena.records.step_lines import read_steps
 from planarena.trainers.config import LogConfig
 from planarena.trainers.loop.batches import Sample
 
-__all__ = ["MetricsLog", "read_metrics", "rollout_metrics"]
+__all__ = ["MetricsLog", "rollout_metrics"]
 
 
 class MetricsLog:
@@ -30,9 +31,7 @@ class MetricsLog:
         self, root: Path, config: LogConfig, *, step: int, settings: Mapping[str, Any], run_id: str = ""
     ) -> None:
         self.path = root / "metrics.jsonl"
-        kept = (
-            [line for line in read_metrics(self.path) if line["step"] <= step] if self.path.is_file() else []
-        )
+        kept = [line for line in read_steps(self.path) if line["step"] <= step] if self.path.is_file() else []
         temporary = root / ".metrics.jsonl.tmp"
         temporary.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
         temporary.replace(self.path)
@@ -78,19 +77,6 @@ class MetricsLog:
 def _json(value: Any) -> Any:
     # JSON has no NaN; what could not be measured is null.
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a metrics.jsonl; a last line cut short by a kill is left out."""
-    lines = []
-    for raw in path.read_bytes().splitlines():
-        try:
-            line = msgspec.json.decode(raw)
-        except msgspec.DecodeError:
-            continue
-        if isinstance(line, dict) and isinstance(line.get("step"), int):
-            lines.append(line)
-    return lines
 
 
 def rollout_metrics(samples: Sequence[Sample]) -> dict[str, float]:

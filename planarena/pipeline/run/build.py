@@ -157,6 +157,7 @@ class _Build:
                     self.ledger.add_calls(reply.paid)
                     self._decide(pool)
                 elif isinstance(reply, FinishReply):
+                    self.ledger.add_calls(reply.paid)
                     self._record(job, reply)
                 self._submit(pool)
             if self.storage is None:

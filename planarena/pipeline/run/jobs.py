@@ -93,6 +93,7 @@ class FinishReply(msgspec.Struct, frozen=True):
     counts: dict[str, Any]
     cpu_seconds: float
     wall_seconds: float
+    paid: tuple[tuple[str, str, int, int, float | None], ...] = ()
 
 
 class EmbedReply(msgspec.Struct, frozen=True):
@@ -228,7 +229,13 @@ class Worker:
         shards = tuple(
             write_shard(self._root, table, f"{job.chunk:05d}", found) for table, found in rows.items()
         )
-        return FinishReply(shards, counts, time.process_time() - cpu, time.perf_counter() - wall)
+        return FinishReply(
+            shards,
+            counts,
+            time.process_time() - cpu,
+            time.perf_counter() - wall,
+            tuple(record.row() for record in take_paid_calls()),
+        )
 
     def _products(self, job: Job) -> tuple[ExecutedChunk, LanguageChunk, int]:
         """Return the products of a chunk, made or read, and how many scenarios were executed for them."""

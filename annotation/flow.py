@@ -25,6 +25,7 @@ from planarena.annotation.offering import (
     trajectory_ids,
     trajectory_items,
 )
+from planarena.annotation.readings import answers_of_reading, is_reading
 from planarena.annotation.sheet import read_sheet, write_sheet
 from planarena.errors import RunError, UserError
 from planarena.records import Run, read_rows, write_shard
@@ -269,7 +270,7 @@ def import_answers(
 
     Args:
         run: The run.
-        paths: Files that the sheet saved.
+        paths: Files that the sheet saved, or readings: see `answers_of_reading`.
         annotator: Whose answers they are, where the lines do not say.
         min_answers: How many people a label needs; by default the overlap of the export.
         correct: Execute corrected calls.
@@ -277,7 +278,10 @@ def import_answers(
     Raises:
         UserError: A file is damaged or incomplete.
     """
-    found = [answer for path in paths for answer in read_sheet(path, annotator)]
+    readings = [path for path in paths if is_reading(path)]
+    sheets = [path for path in paths if path not in readings]
+    found = [answer for path in readings for answer in answers_of_reading(path, annotator)]
+    found += [answer for path in sheets for answer in read_sheet(path, annotator)]
     wanted = min_answers or _read_state(run).overlap
     return _take(run, "sheet", found, wanted, keep=True, correct=correct)
 

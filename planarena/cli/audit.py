@@ -181,7 +181,7 @@ def export_(
 @app.command("import")
 def import_(
     run: _RunPath,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Answers that the sheet saved.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What the sheet saved, or RUN/readings/*.json.")],
     annotator: Annotated[
         str, typer.Option("--annotator", metavar="NAME", help="Whose they are, where lines do not say.")
     ] = "",
@@ -189,7 +189,7 @@ def import_(
     correct: _Correct = True,
     as_json: _Json = False,
 ) -> None:
-    """Take answers from a sheet's files; everything else is as after a pull."""
+    """Take answers from a sheet's files or from readings; everything else is as after a pull."""
     from planarena.annotation import import_answers
     from planarena.records import Run
 

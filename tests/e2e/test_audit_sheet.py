@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import polars as pl
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -15,11 +16,14 @@ from audit_server import small_run
 
 from planarena import Run
 from planarena.annotation import Plan, export_run, import_answers
+from planarena.annotation.forms import ISSUES
+from planarena.annotation.readings import _MEANS
 from planarena.annotation.sheet import read_sheet
 from planarena.cli import main
 from planarena.errors import RunError, UserError
 from planarena.export.trajectories import join_trajectories
 from planarena.proofs import open_scenario, read_goal, replay_trajectory
+from planarena.view.marks import FAULT_WORDS, Marks
 
 
 def filled(path, target, person, values):
@@ -226,3 +230,42 @@ def test_corrections_that_do_not_help_are_refused_with_the_reason(tmp_path):
         assert not (run.path / "audit/corrections").exists()
     stored = [msgspec.json.decode(one) for one in run.table("audits").collect()["correction"]]
     assert stored == [{"name": action.tool.wire_name, "arguments": action.arguments}]
+
+
+def test_marks_of_the_viewer_become_answers_and_labels(tmp_path):
+    path = small_run(tmp_path / "run")
+    run = Run.open(path)
+    first, second = run.table("trajectories").filter(pl.col("kind") == "gold").collect()["trajectory_id"][:2]
+    marks = Marks(path)
+    marks.mark("ann", first, "pass", note="as I would say it")
+    marks.mark("ann", second, "fail", "untold", "the price is missing")
+    marks.mark("bob", second, "fail", "wording")
+    found = import_answers(run, sorted((path / "readings").glob("*.json")), min_answers=1)
+    assert found.refused == []
+    rows = {(row["trajectory_id"], row["annotator"]): row for row in run.table("audits").collect().to_dicts()}
+    assert rows.keys() == {(first, "ann"), (second, "ann"), (second, "bob")}
+    assert rows[first, "ann"]["goal_ok"] is rows[first, "ann"]["query_ok"] is True
+    assert rows[second, "ann"]["goal_ok"] is False
+    assert rows[second, "ann"]["comment"] == "untold: the price is missing"
+    assert rows[second, "bob"]["query_ok"] is False
+    labels = {row["trajectory_id"]: row["label"] for row in run.table("labels").collect().to_dicts()}
+    assert labels == {first: "positive", second: "negative"}
+
+
+def test_every_reason_of_a_reading_has_a_meaning_among_the_issues():
+    assert _MEANS.keys() == FAULT_WORDS
+    assert {issue for _, _, issue in _MEANS.values()} <= ISSUES.keys()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"kind": "planarena-reading", "judgements": [1]}', "is no reading"),
+        ('{"kind": "planarena-reading", "judgements": []}', "--annotator"),
+    ],
+)
+def test_damaged_readings_are_refused(tmp_path, text, says):
+    path = tmp_path / "ann.json"
+    path.write_text(text)
+    with pytest.raises(UserError, match=re.escape(says)):
+        import_answers(Run.open(small_run(tmp_path / "run")), [path])

@@ -15,6 +15,7 @@ import msgspec
 
 from planarena.errors import ConfigError, Interrupted, PlanArenaError, UserError
 from planarena.eval.algorithms.plan import StudyConfig, Unit, units_of
+from planarena.records.shards import is_vacant
 
 __all__ = ["Progress", "estimate", "run_study"]
 
@@ -74,7 +75,7 @@ def _claim(root: Path, config: StudyConfig) -> None:
                 fix="repeat its options to go on with it, or name another --out",
             )
         return
-    if root.is_dir() and any(root.iterdir()):
+    if root.is_dir() and not is_vacant(root):
         raise UserError("is not empty and holds no study", where=str(root), fix="name another --out")
     root.mkdir(parents=True, exist_ok=True)
     draft = root / ".study.tmp"

@@ -26,7 +26,7 @@ from planarena.pipeline.run.outputs import grouped_counts, write_if_new
 from planarena.quality import measure_run
 from planarena.records import Run
 from planarena.records.canonical import content_id
-from planarena.records.shards import read_columns, write_durably, write_shard
+from planarena.records.shards import is_vacant, read_columns, write_durably, write_shard
 from planarena.records.tables import FORMAT_VERSION, TABLES, TableRow, ToolRow
 from planarena.report.build_report import write_report
 from planarena.version import __version__
@@ -109,7 +109,7 @@ def _open_folder(config: AugmentConfig, key: str) -> Path:
     if root.exists() and not root.is_dir():
         raise RunError("is a file", where=str(root), fix="give a folder as --out")
     mark = root / "work" / "augment.json"
-    if root.is_dir() and any(path.name != ".lock" for path in root.iterdir()):
+    if root.is_dir() and not is_vacant(root, besides=".lock"):
         if not mark.is_file():
             raise RunError(
                 "holds files, but no augmented run", where=str(root), fix="give a new or empty folder"

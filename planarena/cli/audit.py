@@ -181,7 +181,9 @@ def export_(
 @app.command("import")
 def import_(
     run: _RunPath,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What the sheet saved, or RUN/readings/*.json.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="What the sheet saved, or RUN/readings/*.json.")
+    ],
     annotator: Annotated[
         str, typer.Option("--annotator", metavar="NAME", help="Whose they are, where lines do not say.")
     ] = "",

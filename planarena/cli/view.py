@@ -23,6 +23,14 @@ def view(
         str, typer.Option("--host", help="Another address can be reached by others.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="N", help="0 takes a free one.")] = 8940,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="ID",
+            help="A served model that may act on the pages: a LiteLLM id or MODEL@URL; repeatable.",
+        ),
+    ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Look at runs, trainings and evaluations in the browser, and play environments.
@@ -47,7 +55,7 @@ def view(
             where="PLANARENA_VIEW_TOKEN",
             fix="leave it unset for a random one",
         )
-    app = view_app(folders or [Path()])
+    app = view_app(folders or [Path()], models or ())
 
     def say(address: str) -> None:
         whole = f"{address}/?token={token}"

@@ -13,7 +13,7 @@ import msgspec
 from planarena.errors import RunError
 from planarena.records.tables import FORMAT_VERSION, TABLES, TableRow, arrow_schema
 
-__all__ = ["ShardInfo", "read_columns", "read_rows", "write_durably", "write_shard"]
+__all__ = ["ShardInfo", "is_vacant", "read_columns", "read_rows", "write_durably", "write_shard"]
 
 
 class ShardInfo(msgspec.Struct, frozen=True):
@@ -48,6 +48,18 @@ def write_durably(path: Path, data: bytes) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def is_vacant(folder: Path, *, besides: str = "") -> bool:
+    """Say whether a folder holds nothing but what a killed `write_durably` left, and a file that may be there.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    return all(
+        path.name == besides or (path.name.startswith(".") and path.name.endswith(".tmp"))
+        for path in folder.iterdir()
+    )
 
 
 def write_shard(root: Path, table: str, shard: str, rows: Sequence[TableRow]) -> ShardInfo:

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from planarena.errors import PlanArenaError, UserError
 from planarena.view import data, evaluation, play, training
 from planarena.view.library import Folder, Library
+from planarena.view.models import Models
 from planarena.view.pages import POLICY, link, render, static
 
 __all__ = ["view_app"]
@@ -56,20 +57,26 @@ class Asked(NamedTuple):
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else otherwise
 
 
-def view_app(roots: Sequence[Path]) -> Starlette:
+def view_app(roots: Sequence[Path], models: Sequence[str] = ()) -> Starlette:
     """Return the application over some folders.
 
     Args:
         roots: Folders of runs, trainings and evaluations.
+        models: Served models that may act, as LiteLLM ids or MODEL@URL.
 
     Raises:
-        UserError: One of them is no folder.
+        UserError: One of the folders is none, or one of the models is neither.
     """
     # A second's worth of imports, which the first page would wait for.
     import polars  # noqa: F401
 
     library = Library(roots)
-    pages = [*data.pages(library), *evaluation.pages(library), *training.pages(library), *play.pages(library)]
+    pages = [
+        *data.pages(library),
+        *evaluation.pages(library),
+        *training.pages(library),
+        *play.pages(library, Models(library, models)),
+    ]
 
     def home(_: Asked) -> str:
         folders = library.folders()

@@ -1,4 +1,4 @@
-"""Pages to play: act in a task's environment by hand, or watch a checkpoint act, with the state of the goal.
+"""Pages to play: act in a task's environment by hand, or watch a model act, with the state of the goal.
 
 An episode's whole state is what was done in it, and that stands in the address: every page does it again, in
 milliseconds, so links can be shared and the browser's Back takes a step back. Only built-in environments are played
@@ -25,7 +25,7 @@ from planarena.rows.stepwise import StepExtractor
 from planarena.session import Session, SessionTask, observation_text
 from planarena.view.browse import Browser, Table
 from planarena.view.library import Folder, Library
-from planarena.view.models import Models
+from planarena.view.models import Actor, Models
 from planarena.view.pages import capped, laid_out, link, render, text_of
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ _MOST_UNPACKED = 1 << 20
 _STATE = ("q", "domain", "n_actions", "conversation", "split")
 
 
-def pages(library: Library) -> Iterator[tuple[str, Callable[[Any], Any], list[str]]]:
+def pages(library: Library, models: Models) -> Iterator[tuple[str, Callable[[Any], Any], list[str]]]:
     """Yield (path, page, methods)."""
-    own = _Play(library)
+    own = _Play(library, models)
     yield "/play/{key}", own.tasks, ["GET"]
     yield "/play/{key}/t/{id}", own.task, ["GET"]
     yield "/play/{key}/t/{id}/act", own.act, ["POST"]
@@ -82,9 +82,8 @@ def unpack(text: str) -> Any:
 
 
 class _Play:
-    def __init__(self, library: Library) -> None:
-        self._library, self._browser = library, Browser()
-        self._models = Models(library)
+    def __init__(self, library: Library, models: Models) -> None:
+        self._library, self._browser, self._models = library, Browser(), models
 
     # -- tasks -------------------------------------------------------------------------------------
 
@@ -151,7 +150,7 @@ class _Play:
         path = f"/play/{asked.parts['key']}/t/{asked.parts['id']}"
         return "see", link(path, {"events": pack(events) if events else ""}) + "#end"
 
-    # -- a checkpoint ------------------------------------------------------------------------------
+    # -- a model ------------------------------------------------------------------------------------
 
     def watch(self, asked: Any) -> str:
         folder, dialogue, replies, model = self._dialogue(asked)
@@ -193,17 +192,19 @@ class _Play:
         path = f"/watch/{folder.key}/t/{asked.parts['id']}"
         return "see", link(path, {"model": model.key, "replies": pack(replies)}) + "#end"
 
-    def _dialogue(self, asked: Any) -> tuple[Folder, Dialogue, list[str], Folder]:
+    def _dialogue(self, asked: Any) -> tuple[Folder, Dialogue, list[str], Actor]:
         """Carry out the replies that the address holds."""
         from planarena import formats
         from planarena.bench import bench_options
         from planarena.bench.play import MOST_TURNS, begin, parse_reply
         from planarena.bench.tasks import Task
 
-        model = self._library.get(asked.query.get("model", ""), "training")
+        model = self._models.find(asked.query.get("model", ""))
         if model is None:
-            raise LookupError("there is no such training, whose checkpoint could act")
-        form = self._models.format_of(model)
+            raise LookupError(
+                "there is no such training, whose checkpoint could act, and no such served model"
+            )
+        form = model.form
         folder, _, row = self._row(asked, bench_options(form, splits=()))
         actions = sum(len(one.calls) for one in row.gold)
         offered = frozenset(str(tool["function"]["name"]) for tool in row.tools)
@@ -315,13 +316,26 @@ def _watched(dialogue: Dialogue) -> list[dict[str, Any]]:
     played = dialogue.played
     return [
         {
-            "text": capped(text)[0],
+            "text": capped(_said(text, played.task.row.format))[0],
             "calls": [
                 _called(one.tool, one.arguments, one.outcome) for one in played.calls if one.turn == number
             ],
         }
         for number, text in enumerate(played.texts)
     ]
+
+
+def _said(text: str, form: str) -> str:
+    """Return the words of a reply; of a message in JSON what it says beside its calls, which stand below."""
+    if form != "native":
+        return text
+    try:
+        message = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return text
+    if not isinstance(message, dict) or not message.get("tool_calls"):
+        return text_of(message.get("content") or "") if isinstance(message, dict) else text
+    return text_of(message.get("content") or f"calls {len(message['tool_calls'])} of the tools")
 
 
 def _standing(session: Session) -> dict[str, Any]:

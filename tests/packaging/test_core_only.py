@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,12 +67,14 @@ def core_only() -> ModuleType:
 
 def test_every_command_works_or_names_its_extra(core_only: ModuleType, root: Path, tmp_path: Path) -> None:
     python = core_only.make(tmp_path / "core", root / "requirements/core.lock")
+    # Commands write beside a run: answers of an audit, readings. The checkout stays as it is.
+    shutil.copytree(root / "data/sample", tmp_path / "sample")
     (tmp_path / "checkpoint").mkdir()
     for name, text in (("config.json", '{"model_type": "qwen2"}'), ("model.safetensors", "x")):
         (tmp_path / "checkpoint" / name).write_text(text)
     (tmp_path / "problems.jsonl").write_text('{"id": "1", "question": "1+1?", "answer": "2"}\n')
     places = {
-        "SAMPLE": str(root / "data/sample"),
+        "SAMPLE": str(tmp_path / "sample"),
         "CHECKPOINT": str(tmp_path / "checkpoint"),
         "math=PROBLEMS": f"math={tmp_path / 'problems.jsonl'}",
     }

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from planarena.errors import RunError, UserError
+from planarena.records.shards import is_vacant
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.loop.checkpoints import write_json
 
@@ -79,7 +80,7 @@ class RunFolder:
                 self._clear()
             elif self.info.get("config") != config.identity():
                 self._lengthen(config)
-        elif self.path.is_dir() and any(self.path.iterdir()) and not fresh:
+        elif self.path.is_dir() and not is_vacant(self.path) and not fresh:
             raise UserError(
                 "is not empty and holds no training run",
                 where=str(self.path),

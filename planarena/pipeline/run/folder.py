@@ -16,6 +16,7 @@ import msgspec
 from planarena.config import BuildConfig
 from planarena.errors import RunError, UserError
 from planarena.pipeline.execute import irreversible
+from planarena.records.shards import is_vacant
 
 __all__ = ["LEDGER", "clear", "faults_explained", "locked", "open_folder", "storage_error", "storage_fault"]
 
@@ -58,7 +59,7 @@ def open_folder(config: BuildConfig) -> Path:
         raise RunError("is a file", where=str(root), fix="give a folder as --out")
     if (
         root.is_dir()
-        and any(path.name != LOCK for path in root.iterdir())
+        and not is_vacant(root, besides=LOCK)
         and not (root / LEDGER).is_file()
         and not (config.execution.fresh and _was_a_build(root))
     ):

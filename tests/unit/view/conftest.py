@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ TOKEN = "a-token-of-tests"
 class Client:
     """A browser that has the token, unless told otherwise."""
 
-    def __init__(self, *roots: Path, token: bool = True) -> None:
-        self.guard = BrowserGuard(view_app(roots), Limits(), TOKEN)
+    def __init__(self, *roots: Path, token: bool = True, models: Sequence[str] = ()) -> None:
+        self.guard = BrowserGuard(view_app(roots, models), Limits(), TOKEN)
         self.cookies: dict[str, str] = {}
         if token:
             answer = self.get(f"/?token={TOKEN}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -13,6 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from llm_server import Script, ScriptedServer
 
 from planarena import Run
 from planarena.bench import Reply, bench_options
@@ -104,6 +108,58 @@ class Gold:
 
     def reply(self, asked: Any) -> list[Reply]:
         return [Reply(text=self.texts[one.turn]) for one in asked]
+
+
+def test_a_served_model_acts_and_a_page_can_name_no_other(
+    built_run: Run, tmp_path: Path, client_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = tasks(built_run, 1)[0]
+    row = next(
+        row
+        for row in load_episodes(built_run.path, bench_options("native", splits=()))
+        if row.task_id == one.task.task_id
+    )
+    steps = [
+        [{"name": call.name, "arguments": call.arguments} for call in calls]
+        for calls in (gold.calls for gold in row.gold)
+        if calls
+    ]
+
+    def act(body: dict[str, Any]) -> str | dict[str, Any]:
+        done = sum(message["role"] == "assistant" for message in body["messages"])
+        return {"calls": steps[done]} if done < len(steps) else one.row.response
+
+    monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ACTOR_KEY", "sk-not-to-be-shown")
+    with ScriptedServer(Script(reply=act)) as server:
+        client = client_of(built_run.path.parent, models=[f"actor@{server.url}#ACTOR_KEY"])
+        base = f"/watch/{client.key(built_run.path)}/t/{one.row.trajectory_id}"
+        shown = unescape(client.page(base.replace("/watch/", "/play/")))
+        link = re.search(rf'href="({re.escape(base)}[^"]+)">actor</a>', shown)
+        assert link is not None
+        address = link[1]
+        for _ in range(len(steps) + 1):
+            assert "Next step" in client.page(address)
+            answer = client.ask("POST", f"{base}/step?{urlsplit(address).query}")
+            assert answer.status_code == 303, answer.text
+            address = answer.headers["location"].partition("#")[0]
+        page = client.page(address)
+        assert "The end: success." in page
+        assert all(action.tool.wire_name in page for action in one.actions)
+        assert len(server.arrivals) == len(steps) + 1
+        other = f"{base}?model=openai/gpt-4.1@{server.url}"
+        assert client.get(other).status_code == 404
+    for text in (shown, page, address):
+        assert "sk-not-to-be-shown" not in text and "ACTOR_KEY" not in text and server.url not in text
+    # The server is gone: the page says so, and what was done stands in the address before.
+    gone = client_of(built_run.path.parent, models=[f"gone@{server.url}"])
+    found = re.search(
+        rf'href="({re.escape(base)}[^"]+)">gone</a>', unescape(gone.page(base.replace("/watch/", "/play/")))
+    )
+    assert found is not None
+    answer = gone.ask("POST", f"{base}/step?{urlsplit(found[1]).query}")
+    assert answer.status_code == 409
+    assert "did not answer" in answer.text or "not be reached" in answer.text, answer.text
 
 
 def test_a_checkpoint_acts_step_by_step_and_a_person_goes_on(

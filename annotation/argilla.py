@@ -178,7 +178,8 @@ class Argilla:
         if found is None or found["status"] == "draft":
             return None
         base = f"/api/v1/datasets/{found['id']}"
-        questions = [question_body(one) for one in form.questions]
+        # What need not be answered may be missing in a dataset that an earlier version made.
+        questions = [question_body(one) for one in form.questions if one.required]
         self._ensure_parts(name, f"{base}/questions", "question", questions, draft=False)
         return self._dataset(found["id"], name, found["distribution"]["min_submitted"])
 

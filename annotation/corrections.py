@@ -121,7 +121,8 @@ def correct_run(run: Run, answers: Sequence[Answer]) -> list[Outcome]:
         shard = _read_shard(run, path.stem, set(wished))
         made = _Made(tools)
         for name in sorted(shard.trajectories.keys() & wished.keys()):
-            outcomes += [_correct(shard, made, one) for one in sorted(wished[name], key=_first)]
+            changed = [one for one in wished[name] if not _is_as_it_was(shard, one)]
+            outcomes += [_correct(shard, made, one) for one in sorted(changed, key=_first)]
         made.write(target, path.stem)
         accepted += len(made.trajectories)
     if accepted:
@@ -134,6 +135,19 @@ def correct_run(run: Run, answers: Sequence[Answer]) -> list[Outcome]:
 
 def _first(answer: Answer) -> tuple[bool, str]:
     return answer.form != "adjudication", answer.annotator
+
+
+def _is_as_it_was(shard: _Shard, answer: Answer) -> bool:
+    """Say whether a corrected call is the one that the page filled in: a failed one, left as it was."""
+    try:
+        written = msgspec.json.decode(answer.values["corrected_call"])
+    except msgspec.DecodeError:
+        return False
+    return any(
+        written == {"name": step.tool, "arguments": msgspec.json.decode(step.arguments)}
+        for step in shard.steps.get(answer.item_id, [])
+        if shard.executions[step.execution_id].status != "ok"
+    )
 
 
 def _tools(run: Run) -> dict[str, ToolRow]:

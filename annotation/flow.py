@@ -16,12 +16,14 @@ from planarena.annotation.answers import (
 )
 from planarena.annotation.argilla import Argilla, Place
 from planarena.annotation.corrections import Outcome, correct_run, offered_schemas
-from planarena.annotation.forms import Answer, FormName, Item, form
+from planarena.annotation.forms import Answer, Form, FormName, Item, form
 from planarena.annotation.labels import agreement_of, audit_rows, judge, judge_decisions
 from planarena.annotation.offering import (
     choose,
     decision_ids,
     decision_items,
+    longest,
+    most_choices,
     trajectory_ids,
     trajectory_items,
 )
@@ -125,8 +127,12 @@ def _check_plan(plan: Plan) -> None:
         raise UserError("must be 1 or more", where="--limit", fix="leave it out for everything")
 
 
-def _offers(run: Run, plan: Plan) -> Iterator[tuple[FormName, int, int, Iterator[Item]]]:
-    """Yield (form, overlap, number of items, items) of everything that a plan offers."""
+def _offers(run: Run, plan: Plan) -> Iterator[tuple[Form, int, int, Iterator[Item]]]:
+    """Yield (form, overlap, number of items, items) of everything that a plan offers.
+
+    Forms are as large as the whole run needs, so that a later push of more of it fits them.
+    """
+    steps = longest(run)
     if plan.adjudicate:
         told = _open_disagreements(run)
         if not told:
@@ -135,13 +141,18 @@ def _offers(run: Run, plan: Plan) -> Iterator[tuple[FormName, int, int, Iterator
                 where=str(run.path),
                 fix="pull the answers first: `planarena audit pull RUN`",
             )
-        yield "adjudication", 1, len(told), trajectory_items(run, told, 0.0, told)
+        yield form("adjudication", steps), 1, len(told), trajectory_items(run, told, 0.0, told)
         return
     chosen = choose(trajectory_ids(run), plan.limit)
-    yield "trajectories", plan.overlap, len(chosen), trajectory_items(run, chosen, plan.blind)
+    yield form("trajectories", steps), plan.overlap, len(chosen), trajectory_items(run, chosen, plan.blind)
     points = choose(decision_ids(run), plan.limit)
     if points:
-        yield "decisions", plan.overlap, len(points), decision_items(run, points, plan.blind)
+        yield (
+            form("decisions", choices=most_choices(run)),
+            plan.overlap,
+            len(points),
+            decision_items(run, points, plan.blind),
+        )
 
 
 def _open_disagreements(run: Run) -> dict[str, list[dict[str, Any]]]:
@@ -178,9 +189,9 @@ def push_run(run: Run, place: Place, plan: Plan, progress: Progress | None = Non
         argilla.check()
         if not plan.adjudicate:
             _write_state(run, plan)
-        for name, overlap, number, items in _offers(run, plan):
-            dataset = argilla.ensure_dataset(dataset_name(run, plan.dataset, name), form(name), overlap)
-            new, changed = argilla.push(dataset, items, _telling(progress, name, number))
+        for asked, overlap, number, items in _offers(run, plan):
+            dataset = argilla.ensure_dataset(dataset_name(run, plan.dataset, asked.name), asked, overlap)
+            new, changed = argilla.push(dataset, items, _telling(progress, asked.name, number))
             done.append(Pushed(dataset.name, number, new, changed))
     return done
 
@@ -212,7 +223,7 @@ def pull_run(
     with Argilla(place) as argilla:
         argilla.check()
         for name in ("trajectories", "decisions", "adjudication"):
-            asked = form(name)
+            asked = form(name, 1, 1)  # the smallest: any dataset of the form has all that it asks
             there = argilla.find_dataset(dataset_name(run, dataset or state.dataset, asked.name), asked)
             if there is None:
                 continue
@@ -253,8 +264,8 @@ def export_run(run: Run, folder: Path, plan: Plan) -> list[Path]:
     if not plan.adjudicate:
         _write_state(run, plan)
     written = []
-    for name, _, _, items in _offers(run, plan):
-        written += write_sheet(folder, form(name), list(items), f"{run.path.resolve().name}: {name}")
+    for asked, _, _, items in _offers(run, plan):
+        written += write_sheet(folder, asked, list(items), f"{run.path.resolve().name}: {asked.name}")
     return written
 
 

@@ -172,44 +172,65 @@ _HIDDEN = (
 )
 _QUERY = Field("query", "Query")
 _PLAN = Field("plan", "Global plan")
+_GRAPH = Field("graph", "Which step needs which", "graph")
 _TRAJECTORY = Field("trajectory", "Trajectory", "trajectory")
 _TOOLS = Field("tools", "Tools", "tools")
 _JUDGEMENT = (
     Question("query_ok", "1. Does the query state the goal?", "label", _YES_NO, required=True),
     Question("goal_ok", "2. Does the trajectory achieve the goal?", "label", _YES_NO, required=True),
-    Question("issues", "3. Issues", "labels", tuple(ISSUES.items())),
     Question(
-        "first_wrong_step",
-        "4. First wrong step",
+        "answer_ok",
+        "3. Does the final answer tell truly what was asked?",
         "label",
-        tuple((str(step), str(step)) for step in range(1, MAX_STEP + 1)),
-        help="The step after which the goal could no longer be reached by going on well.",
+        _YES_NO,
+        help="Leave it empty where no answer was due.",
     ),
+    Question("issues", "4. Issues", "labels", tuple(ISSUES.items())),
+)
+_CORRECTION = (
     Question(
         "corrected_call",
-        "5. Corrected tool call (JSON)",
+        "6. Corrected tool call (JSON)",
         "text",
-        help='What the first wrong step should have been: {"name": "...", "arguments": {...}}',
+        help='What the first wrong step should have been: {"name": "...", "arguments": {...}}; "the call as JSON" '
+        "below each step can be copied.",
     ),
-    Question("comment", "6. Comment", "text"),
+    Question("comment", "7. Comment", "text"),
 )
 
 
+def _judgement(steps: int) -> tuple[Question, ...]:
+    where = Question(
+        "first_wrong_step",
+        "5. First wrong step",
+        "label",
+        tuple((str(step), str(step)) for step in range(1, min(max(steps, 1), MAX_STEP) + 1)),
+        help="The step after which the goal could no longer be reached by going on well.",
+    )
+    return (*_JUDGEMENT, where, *_CORRECTION)
+
+
 @cache
-def form(name: FormName) -> Form:
+def form(name: FormName, steps: int = MAX_STEP, choices: int = len(LETTERS)) -> Form:
     """Return a form.
+
+    Args:
+        name: Which one.
+        steps: Of the longest trajectory: so many can be named as the first wrong one, at most `MAX_STEP`.
+        choices: Of the decision point with the most: so many are asked about, at most one for each letter.
 
     Raises:
         FileNotFoundError: There is no form of that name.
     """
     guidelines = read_text(f"guidelines/{name}.md")
     if name == "trajectories":
-        return Form(name, guidelines, (_QUERY, _PLAN, _TRAJECTORY, _TOOLS), _JUDGEMENT, _WHERE + _HIDDEN)
+        shown = (_QUERY, _PLAN, _GRAPH, _TRAJECTORY, _TOOLS)
+        return Form(name, guidelines, shown, _judgement(steps), _WHERE + _HIDDEN)
     if name == "adjudication":
         answers = Field("answers", "What the annotators answered", "answers")
-        return Form(
-            name, guidelines, (_QUERY, _PLAN, _TRAJECTORY, answers, _TOOLS), _JUDGEMENT, _WHERE + _HIDDEN
-        )
+        decided = (_QUERY, _PLAN, _GRAPH, _TRAJECTORY, answers, _TOOLS)
+        return Form(name, guidelines, decided, _judgement(steps), _WHERE + _HIDDEN)
+    letters = LETTERS[: max(choices, 1)]
     fields = (
         _QUERY,
         _PLAN,
@@ -222,7 +243,7 @@ def form(name: FormName) -> Form:
             "right_choices",
             "1. Which choices are right?",
             "labels",
-            (*((letter, letter) for letter in LETTERS), ("none", "None of them")),
+            (*((letter, letter) for letter in letters), ("none", "None of them")),
             required=True,
         ),
         *(
@@ -234,9 +255,9 @@ def form(name: FormName) -> Form:
                 help="0: has nothing to do with the request; 4: as relevant as the right one. "
                 "Leave it empty where there is no such choice.",
             )
-            for number, letter in enumerate(LETTERS, 2)
+            for number, letter in enumerate(letters, 2)
         ),
-        Question("comment", f"{len(LETTERS) + 2}. Comment", "text"),
+        Question("comment", f"{len(letters) + 2}. Comment", "text"),
     )
     step = Property("step", "Step", "integer")
     blind = _HIDDEN[-1]

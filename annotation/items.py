@@ -7,13 +7,14 @@ direction marks are written out.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from planarena.annotation.escaped import escape
 from planarena.annotation.forms import LETTERS, MAX_STEP, Form, Item, Suggestion, form
+from planarena.annotation.graph import lay_out
 from planarena.export.escaping import visible
 from planarena.export.trajectories import Action, JoinedTrajectory
 from planarena.records import RIGHT_OUTCOMES
@@ -28,11 +29,6 @@ _RIGHT = frozenset(RIGHT_OUTCOMES)
 _FOLD_LINES, _FOLD_CHARACTERS = 12, 600
 _ONE_LINE = 100
 _LONGEST = 20_000  # characters of one value; the rest is counted, not shown
-
-
-def escape(text: object) -> str:
-    """Return text that is verbatim in HTML and cannot leave it; quotes stay, so nothing may stand in attributes."""
-    return html.escape(visible(text), quote=False)
 
 
 def is_blind(item_id: str, share: float) -> bool:
@@ -62,6 +58,7 @@ def trajectory_item(
     """
     asked = form("trajectories" if answers is None else "adjudication")
     fields = _query_fields(trajectory) | {
+        "graph": lay_out(trajectory.actions),
         "trajectory": {"known": _known(trajectory), "turns": _turns(trajectory, len(trajectory.actions))},
         "tools": _tools(trajectory.tools),
     }
@@ -169,7 +166,13 @@ def _step(action: Action) -> dict[str, Any]:
         ],
         "failed": "" if action.status == "ok" else escape(action.status.replace("_", " ")),
         "observation": _block(action.observation),
+        "call": escape(_call(action)),
     }
+
+
+def _call(action: Action) -> str:
+    """Return a call as a corrected one is written."""
+    return msgspec.json.encode({"name": action.tool.wire_name, "arguments": action.arguments}).decode()
 
 
 def _block(value: Any) -> dict[str, Any]:
@@ -228,10 +231,12 @@ def _trajectory_suggestions(
         passed = all(bits)
         found.append(Suggestion("query_ok", "yes" if passed else "no", 0.8 if passed else 0.6))
     found.append(Suggestion("goal_ok", "yes" if trajectory.row.reaches_goal else "no", trust))
-    failed = [action.number for action in trajectory.actions if action.status != "ok"]
+    failed = [action for action in trajectory.actions if action.status != "ok"]
     if failed:
         found.append(Suggestion("issues", ["failed_call"], trust))
-        found.append(Suggestion("first_wrong_step", str(min(failed[0] + 1, MAX_STEP)), 0.5))
+        found.append(Suggestion("first_wrong_step", str(min(failed[0].number + 1, MAX_STEP)), 0.5))
+        # The call as it stands, to be changed: left as it is, it corrects nothing.
+        found.append(Suggestion("corrected_call", _call(failed[0]), 0.1))
     return tuple(found)
 
 

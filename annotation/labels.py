@@ -138,7 +138,14 @@ def judge(answers: Iterable[Answer], overlap: int) -> Judged:
 
 
 def _bits(answer: Answer) -> tuple[bool, bool]:
-    return answer.values["query_ok"] == "yes", answer.values["goal_ok"] == "yes"
+    """Return whether the query states the goal, and whether the trajectory achieves it and says so truly."""
+    values = answer.values
+    return values["query_ok"] == "yes", values["goal_ok"] == "yes" and values.get("answer_ok") != "no"
+
+
+def _issues(answer: Answer) -> list[str]:
+    told = {"wrong_answer"} if answer.values.get("answer_ok") == "no" else set()
+    return sorted(told.union(answer.values.get("issues", ())))
 
 
 def _agreement(bits: Sequence[tuple[bool, bool]]) -> float:
@@ -150,13 +157,14 @@ def _agreement(bits: Sequence[tuple[bool, bool]]) -> float:
 
 
 def _disagreement(name: str, answers: Sequence[Answer], *, settled: bool) -> dict[str, Any]:
-    differs = [bit for bit in ("query_ok", "goal_ok") if len({one.values[bit] for one in answers}) > 1]
+    bits = ("query_ok", "goal_ok", "answer_ok")
+    differs = [bit for bit in bits if len({one.values.get(bit) for one in answers}) > 1]
     told = [{"annotator": one.annotator, "blind": one.blind, **one.values} for one in answers]
     return {"trajectory_id": name, "differs": differs, "settled": settled, "answers": told}
 
 
 def _repairable(name: str, judges: Sequence[Answer]) -> dict[str, Any]:
-    issues = sorted({issue for one in judges for issue in one.values.get("issues", ())})
+    issues = sorted({issue for one in judges for issue in _issues(one)})
     comments = [one.values["comment"] for one in judges if one.values.get("comment")]
     reached = all(_bits(one)[1] for one in judges)
     return {"trajectory_id": name, "goal_ok": reached, "issues": issues, "comments": comments}
@@ -183,7 +191,7 @@ def audit_rows(
                 annotator=one.annotator,
                 query_ok=_bits(one)[0],
                 goal_ok=_bits(one)[1],
-                issues=canonical_json(sorted(one.values.get("issues", ()))),
+                issues=canonical_json(_issues(one)),
                 first_wrong_step=int(one.values.get("first_wrong_step", 0)) - 1,
                 correction=read_correction(text, schemas.get(one.item_id, {})).stored if text else "null",
                 comment=one.values.get("comment", ""),

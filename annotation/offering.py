@@ -15,7 +15,15 @@ from planarena.records import Run, read_rows
 from planarena.records.canonical import content_id
 from planarena.records.tables import DecisionPointRow, TrajectoryRow
 
-__all__ = ["choose", "decision_ids", "decision_items", "trajectory_ids", "trajectory_items"]
+__all__ = [
+    "choose",
+    "decision_ids",
+    "decision_items",
+    "longest",
+    "most_choices",
+    "trajectory_ids",
+    "trajectory_items",
+]
 
 
 def trajectory_ids(run: Run) -> list[str]:
@@ -23,12 +31,23 @@ def trajectory_ids(run: Run) -> list[str]:
     return _column(run, "trajectories", "trajectory_id")
 
 
+def longest(run: Run) -> int:
+    """Return the number of actions of a run's longest trajectory."""
+    return max(_column(run, "trajectories", "n_actions"), default=1)
+
+
+def most_choices(run: Run) -> int:
+    """Return the largest number of choices at one of a run's decision points, as annotators see them."""
+    columns = _column(run, "decision_points", "candidates")
+    return max((len(msgspec.json.decode(text, type=list[msgspec.Raw])) for text in columns), default=1)
+
+
 def decision_ids(run: Run) -> list[str]:
     """Return the ids of all decision points, in the run's order."""
     return _column(run, "decision_points", "decision_point_id")
 
 
-def _column(run: Run, table: str, name: str) -> list[str]:
+def _column(run: Run, table: str, name: str) -> list[Any]:
     import pyarrow.parquet
 
     shards = run.shards(table)

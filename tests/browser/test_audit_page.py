@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -126,8 +127,12 @@ def test_two_annotators_answer_and_their_answers_come_back(browser, pushed):
     assert "1 of 8" in text
     choose(browser, "1. Does the query", "Yes")
     choose(browser, "2. Does the trajectory", "No")
-    choose(browser, "3. Issues", "Wrong value")
-    choose(browser, "4. First wrong step", "1")
+    choose(browser, "3. Does the final answer", "No")
+    choose(browser, "4. Issues", "Wrong value")
+    choose(browser, "5. First wrong step", "1")
+    picture = os.environ.get("PLANARENA_TEST_PICTURES")
+    if picture:
+        browser.picture(Path(picture) / "argilla.png")
     browser.until(
         "return document.querySelectorAll('form [contenteditable=true], form textarea').length >= 2"
     )
@@ -140,7 +145,7 @@ def test_two_annotators_answer_and_their_answers_come_back(browser, pushed):
     submit(browser)
     (values,) = await_answers(data, name, "ann", 1).values()
     assert values == {
-        "query_ok": "yes", "goal_ok": "no", "issues": ["wrong_value"], "first_wrong_step": "1",
+        "query_ok": "yes", "goal_ok": "no", "answer_ok": "no", "issues": ["wrong_value"], "first_wrong_step": "1",
         "corrected_call": '{"name": "x", "arguments": {}}', "comment": "said by ann",
     }  # fmt: skip
     browser.until("return /Submitted 1$/.test(TEXT())")
@@ -157,6 +162,7 @@ def test_two_annotators_answer_and_their_answers_come_back(browser, pushed):
     assert pulled.answers == {"trajectories": 2}
     audits = {row["annotator"]: row for row in Run.open(path).table("audits").collect().to_dicts()}
     assert (audits["ann"]["goal_ok"], audits["bob"]["goal_ok"]) == (False, True)
+    assert json.loads(audits["ann"]["issues"]) == ["wrong_answer", "wrong_value"]
     assert (audits["ann"]["comment"], audits["ann"]["first_wrong_step"]) == ("said by ann", 0)
     assert pulled.disagreements == 1
 
@@ -366,8 +372,11 @@ def test_the_sheet_shows_hostile_values_and_runs_nothing(browser, tmp_path):
         "failed": every,
         "arguments": block,
         "observation": block,
+        "call": every,
     }
+    node = {"number": 1, "name": every, "failed": False, "x": 1, "y": 1, "text_x": 2, "text_y": 2}
     fields = {
+        "graph": {"width": 9, "height": 9, "words": every, "edges": [], "nodes": [node]},
         "query": every, "plan": every, "tools": {"tools": [{"name": every, "description": every, "schema": every}]},
         "trajectory": {"known": [], "turns": [{"said": every, "response": every,
                        "groups": [{"parallel": False, "title": "", "steps": [step]}]}]},

@@ -94,6 +94,26 @@ def test_hostile_texts_are_verbatim_and_open_no_tag(text):
     assert said.count(visible(text)) >= 6  # known before, tool, plan, observation, answer, description
 
 
+def test_the_picture_has_a_box_for_each_step_and_an_arrow_for_each_value():
+    item = trajectory_item(make(actions=3), blind=True)
+    shown = render("graph", item.fields["graph"])
+    assert shown.count("<rect") == 3 and shown.count('class="pa-edge"') == 2
+    assert "step 3 needs step 1" in shown or "needs step 1" in shown
+    parallel = [node["x"] for node in item.fields["graph"]["nodes"][:2]]
+    assert parallel[0] == parallel[1], "steps called together stand in one column"
+    assert render("graph", trajectory_item(make(actions=1), blind=True).fields["graph"]).count("<rect") == 0
+
+
+def test_forms_are_as_large_as_the_run_needs():
+    small = form("trajectories", steps=3)
+    assert [one.options for one in small.questions if one.name == "first_wrong_step"] == [
+        (("1", "1"), ("2", "2"), ("3", "3"))
+    ]
+    names = [one.name for one in form("decisions", choices=2).questions]
+    assert names == ["right_choices", "relevance_A", "relevance_B", "comment"]
+    assert form("decisions", choices=99) == form("decisions")
+
+
 def test_steps_groups_and_origins_are_told():
     shown = text_of(render("trajectory", trajectory_item(make(actions=3), blind=True).fields["trajectory"]))
     assert "Steps 1 to 2, called together" in shown
@@ -129,8 +149,11 @@ def test_suggestions_come_from_checks_and_failed_calls():
     bad = trajectory_item(
         make(status="tool_error", reaches_goal=False), blind=False, checks={"a": True, "b": False}
     )
+    filled = next(one.value for one in bad.suggestions if one.question == "corrected_call")
+    assert json.loads(filled).keys() == {"name", "arguments"}
     assert {one.question: one.value for one in bad.suggestions} == {
         "query_ok": "no", "goal_ok": "no", "issues": ["failed_call"], "first_wrong_step": "2",
+        "corrected_call": filled,
     }  # fmt: skip
     assert all(0 < one.score < 1 for one in [*good.suggestions, *bad.suggestions])
     assert trajectory_item(make(), blind=True).suggestions == ()

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from planarena.environments.catalog import goals_of
 from planarena.environments.goals import Aim, Pick
-from planarena.environments.wording import Reference, parse_pointer, schema_at
+from planarena.environments.wording import Omission, Reference, parse_pointer, schema_at
+from planarena.generate.answers import write_response
 from planarena.generate.checks import QueryFaultError
 from planarena.generate.clauses import Mention, StepContext, Voice
 from planarena.generate.queries import Conversation
@@ -24,8 +25,10 @@ from planarena.generate.surfaces import surface
 from planarena.generate.templates import Segment, counted, segments_of
 from planarena.pipeline.aimed import Aimed, Picked, Said
 from planarena.pipeline.execute.carried import outputs_of, pointer_in
+from planarena.pipeline.language.conversations.aim_lines import AIM_ANSWERS, AIM_MESSAGES
+from planarena.pipeline.language.conversations.lines import FOR_GOOD
 from planarena.pipeline.language.conversations.telling import Told
-from planarena.pipeline.products import Executed
+from planarena.pipeline.products import Act, Executed
 
 __all__ = ["aim_steps", "aim_teller_of"]
 
@@ -36,6 +39,7 @@ _OPENERS = (
     "Very helpful. ", "That was quick. ",
 )  # fmt: skip
 _OPENED = 0.55
+_AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Fine, then something else. ", "Too bad. ", "Understood. ")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -53,9 +57,18 @@ def aim_steps(task: Executed, steps: list[StepContext]) -> list[StepContext]:
     found = list(steps)
     for aimed in task.aims:
         aim = aim_of(aimed)
+        own_steps = {step for step, _, _ in aimed.calls}
+        for step in {one.step for one in aimed.picked if one.step < len(found)} - own_steps:
+            # An earlier message has looked it up.
+            words = found[step].wording
+            refer = {**_references(task, aimed, aim, found[step]), **words.refer}
+            found[step] = found[step]._replace(wording=replace(words, refer=refer))
         for step, call, _ in aimed.calls:
+            if step >= len(found):
+                continue  # a call that is not made
             words = found[step].wording
             words = replace(words, refer={**words.refer, **_references(task, aimed, aim, found[step])})
+            words = replace(words, missing={**words.missing, **_omissions(aimed, aim, step)})
             own = [(one.name, one.index) for one in aimed.picked if one.step == step]
             told = outputs_of(aim, call, own)
             if told is not None:
@@ -65,6 +78,17 @@ def aim_steps(task: Executed, steps: list[StepContext]) -> list[StepContext]:
                 words = replace(words, outputs=told, report=_reports(aim, ways, own))
             found[step] = found[step]._replace(wording=words)
     return found
+
+
+def _omissions(aimed: Aimed, aim: Aim, step: int) -> dict[str, Omission]:
+    """Return what a step's arguments are called that a message may leave out."""
+    return {
+        argument: Omission((), aim.lacking[one.name].label)
+        for one in aimed.said
+        if one.name in aim.lacking
+        for place, argument in one.places
+        if place == step
+    }
 
 
 def _reports(aim: Aim, ways: Sequence[str], own: Sequence[tuple[str, int]]) -> tuple[str, ...]:
@@ -167,24 +191,74 @@ class Aimful(Told):
             return sorted(asked, key=lambda step: (self.telling.turn_of[step], names[step]))
         return super().in_order(asked)
 
+    def aim_of(self, aimed: Aimed) -> Aim:
+        """Return the aim that a message follows."""
+        return aim_of(aimed)
+
+    def aim_at(self, said: Said) -> Aim:
+        """Return the aim that has a value."""
+        return next(aim_of(one) for one in self.aims.values() if any(each.name == said.name for each in one.said))
+
+    def message(self, turn: int, asked: Sequence[int]) -> str:
+        """Write a message of the user."""
+        act = self.talk.at(turn, *AIM_MESSAGES)
+        if act is not None and self._follows(act, turn):
+            return AIM_MESSAGES[act.what](self, act, turn)
+        return super().message(turn, asked)
+
+    def _follows(self, act: Act, turn: int) -> bool:
+        """Say whether what a message does is about an aim."""
+        return turn in self.aims or (act.what in {"lacks", "confirms"} and turn + 1 in self.aims)
+
     def plain_message(self, asked: Sequence[int], turn: int, templates: object) -> str:
         """Write a message that says an aim in one of its ways."""
         if turn not in self.aims:
             return super().plain_message(asked, turn, templates)  # type: ignore[arg-type]
         aimed = self.aims[turn]
         aim = aim_of(aimed)
-        ways = list(aim.ways) if aimed.way < 0 else [aim.ways[aimed.way]]
+        return self.say(aimed, list(aim.ways) if aimed.way < 0 else [aim.ways[aimed.way]], turn)
+
+    def say(self, aimed: Aimed, ways: Sequence[str], turn: int) -> str:
+        """Write a whole message in one of several ways."""
+        text = self.written(aimed, self.choose(ways))
+        if turn and self.rng.random() < _OPENED:
+            before = self.talk.at(turn - 1, "fails", "forbids", "declines")
+            refused = before is not None and (before.what != "fails" or before.argument == FOR_GOOD)
+            text = pick_one(_AFTER_A_NO if refused else _OPENERS, self.rng) + capital(text)
+        return with_articles(one_stop(capital(text)))
+
+    def choose(self, ways: Sequence[str]) -> str:
+        """Return the way that was used least."""
         fewest = min(self.used[way] for way in ways)
         way = pick_one([one for one in ways if self.used[one] == fewest], self.rng)
         self.used[way] += 1
-        said = {one.name: one for one in aimed.said}
-        text = self._written(segments_of(way, self.style), said, aimed)
-        if turn and self.rng.random() < _OPENED:
-            text = pick_one(_OPENERS, self.rng) + capital(text)
-        return with_articles(one_stop(capital(text)))
+        return way
+
+    def written(self, aimed: Aimed, way: str) -> str:
+        """Write a way with its values."""
+        return self._written(segments_of(way, self.style), {one.name: one for one in aimed.said}, aimed)
+
+    def unnoted(self, aimed: Aimed, ways: Sequence[str]) -> str:
+        """Write one of several ways as the assistant says it: what it names counts for nothing that the user said."""
+        known = list(self.said)
+        try:
+            return with_articles(self.written(aimed, self.choose(ways)))
+        finally:
+            self.said = known
+
+    def value_of(self, one: Said) -> str:
+        """Write a value as the user says it, and note that it was said."""
+        return self._value(one)
 
     def answer(self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]]) -> str:
-        """Write the answer to a message: what was done for all that fit is told in one sentence."""
+        """Write the answer to a message."""
+        act = self.talk.at(turn, *AIM_ANSWERS)
+        if act is not None and (self._follows(act, turn) or self._follows(act, turn - 1)):
+            return AIM_ANSWERS[act.what](self, act, turn, needed)
+        return self.own_answer(turn, asked, needed)
+
+    def own_answer(self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]]) -> str:
+        """Write what an answer tells: what was done for all that fit is told in one sentence."""
         if turn not in self.aims:
             return super().answer(turn, asked, needed)
         aimed, steps, left = self.aims[turn], list(self.steps), list(asked)
@@ -192,7 +266,7 @@ class Aimful(Told):
         for call in aim.calls:
             telling = aim.telling(call)
             made = [step for step, name, _ in sorted(aimed.calls, key=lambda one: one[2]) if name == call]
-            if telling is None or not telling.line or not set(made) <= set(asked):
+            if telling is None or not telling.line or not made or not set(made) <= set(asked):
                 continue
             lines = []
             for step in made:
@@ -208,7 +282,7 @@ class Aimful(Told):
         own = self.steps
         self.steps = steps
         try:
-            return one_stop(_bared(super().answer(turn, left, needed)))
+            return one_stop(_bared(write_response(self.steps, left, self.rng, self.style, needed, self.wanted)))
         finally:
             self.steps = own
 

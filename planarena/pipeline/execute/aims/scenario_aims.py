@@ -11,17 +11,19 @@ from planarena.environments.goals import Aim
 from planarena.pipeline.execute.aims.drawing import AimDraw, Misfit
 from planarena.pipeline.execute.aims.proving import prove_aims
 from planarena.pipeline.execute.aims.twins import draw_twin
-from planarena.pipeline.execute.conversations.drafting import Settled, owned
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.drafting import Settled, owned
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Discard, Executed
 from planarena.records.canonical import canonical_json
 
-__all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "tools_for_aims"]
+__all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "go_on", "tools_for_aims"]
 
 # Draws of one aim in one scenario, and how often it may be drawn there.
 _TRIES, _MOST_OF_ONE = 3, 2
-# Shares of the conversations in which another aim follows, and of those in which a third does; how many are tried [ours].
-_SEVERAL, _THIRD, _MOST_OTHERS = 0.4, 0.3, 4
+# Share of the tasks in which other aims follow, and how many messages there are to be, with their weights [ours].
+_SEVERAL, _MESSAGES = 0.3, ((2, 0.2), (3, 0.4), (4, 0.4))
+# Other aims that are tried for each message.
+_MOST_OTHERS = 5
 
 
 def aims_for(domains: Sequence[str], tools: Sequence[str]) -> list[tuple[str, str, Aim]]:
@@ -101,24 +103,69 @@ def draw_aims(
 
 
 def _followed(shop: Workshop, draw: AimDraw, settled: Settled, rng: Random, most: int) -> Settled:
-    """Return an aim, or a conversation in which one or two others follow it."""
-    wanted = 1 + (rng.random() < _SEVERAL) * (1 + (rng.random() < _THIRD))
+    """Return an aim, or a conversation in which others about the same thing follow it."""
+    if rng.random() >= _SEVERAL:
+        return settled
+    [messages] = rng.choices([number for number, _ in _MESSAGES], [share for _, share in _MESSAGES])
     draws = [draw]
-    others = [one for one in aims_for(shop.domains, shop.tools) if one[1] != draw.name]
-    rng.shuffle(others)
-    for domain, name, aim in others[:_MOST_OTHERS]:
-        if len(draws) >= wanted:
+    while len(draws) < messages:
+        longer = go_on(shop, draws, rng, most)
+        if longer is None:
             break
+        settled = longer
+    return settled
+
+
+def go_on(
+    shop: Workshop, draws: list[AimDraw], rng: Random, most: int, *, anything: bool = False
+) -> Settled | None:
+    """Have another aim follow those of a conversation; None where none of those that are tried fits.
+
+    Args:
+        shop: The scenario.
+        draws: The aims so far, which the new one is added to.
+        rng: Draws.
+        most: Most calls of the whole.
+        anything: Whether it may be about something else.
+    """
+    others = [one for one in aims_for(shop.domains, shop.tools) if all(one[1] != draw.name for draw in draws)]
+    rng.shuffle(others)
+    topic = {value for draw in draws for value in _things(draw)}
+    tools = {call.tool for draw in draws for call in draw.aim.calls.values()}
+    # What begins with the same look-up is about the same kind of thing.
+    others.sort(key=lambda one: not one[2].tools & tools)
+    for domain, name, aim in others[: _MOST_OTHERS * (1 + anything)]:
         try:
-            other = AimDraw(shop, domain, name, aim, seeds_of(domain), rng).carry_out(draws)
+            other = AimDraw(shop, domain, name, aim, seeds_of(domain), rng, topic=topic).carry_out(draws)
+            if not anything and not topic & _things(other):
+                continue
             longer = prove_aims([*draws, other])
         except Misfit:
             continue
-        if len(longer.task.steps) > most:
-            continue
-        settled = longer
-        draws.append(other)
-    return settled
+        if len(longer.task.steps) <= most:
+            draws.append(other)
+            return longer
+    return None
+
+
+def _things(draw: AimDraw) -> set[str]:
+    """Return what an aim is about: the names and ids that its calls take."""
+    found: set[str] = set()
+    for one in draw.made:
+        schemas = draw.world.operations[one.atom.tool].tool.parameters
+        found |= {
+            value
+            for name, value in one.arguments.items()
+            if isinstance(value, str)
+            and "enum" not in schemas[name]
+            and (schemas[name].get("x-hidden") or schemas[name].get("x-semantic"))
+            and len(value) <= _LONGEST_NAME
+        }
+    return found
+
+
+# What is longer is a text.
+_LONGEST_NAME = 60
 
 
 def draw_every(shop: Workshop, names: Sequence[str], rng: Random) -> list[tuple[str, Executed | Discard]]:

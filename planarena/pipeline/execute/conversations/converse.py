@@ -13,12 +13,12 @@ from planarena.pipeline.execute.conversations.long import go_on_for_long
 from planarena.pipeline.execute.conversations.missing_value import leave_out_a_value
 from planarena.pipeline.execute.conversations.noise import add_noise
 from planarena.pipeline.execute.conversations.rule import bring_in_a_rule
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario
 from planarena.records.canonical import canonical_json, content_id
 from planarena.tasks.atoms import Atom
 
-__all__ = ["AS_SAID", "KINDS", "converse", "variant_of"]
+__all__ = ["KINDS", "converse", "variant_of"]
 
 KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "rule": bring_in_a_rule,
@@ -28,12 +28,14 @@ KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "failed_call": let_a_call_fail,
     "missing_value": leave_out_a_value,
 }
-# Kinds in which what an aim says stays as it is.
-AS_SAID = frozenset({"noise", "long"})
+# Kinds that need several messages in any case: they are made of tasks that have some.
+_OF_SEVERAL = frozenset({"missing_value", "rule", "change_of_mind"})
 # Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
 _MORE = 1.35
 # Tasks that are tried for each conversation that is wanted.
-_TRIES = 4
+_TRIES = 6
+# How often a kind that needs several messages is made of a task that has some [ours].
+_SEVERAL = 0.7
 
 
 def converse(
@@ -60,14 +62,12 @@ def converse(
         wanted = shares.get(kind, 0.0) * whole * _MORE
         count = int(wanted) + (shop.rng.random() < wanted % 1)
         tries = _TRIES * count
-        # Where an aim can be, it is: what people want makes better conversations than what can be executed.
-        for place in sorted(free, key=lambda at: not _aims_of(items[at])) if kind in AS_SAID else list(free):
+        several = kind in _OF_SEVERAL and shop.rng.random() < _SEVERAL
+        for place in sorted(free, key=lambda at: _comes_later(items[at], several)):
             if not count or not tries:
                 break
             item = items[place]
             assert isinstance(item, Executed)
-            if _aims_of(item) and kind not in AS_SAID:
-                continue
             tries -= 1
             if kept[place] is None:
                 continue
@@ -87,8 +87,10 @@ def converse(
     return [item for item in kept if item is not None], elsewhere
 
 
-def _aims_of(item: Executed | Discard) -> bool:
-    return isinstance(item, Executed) and bool(item.aims)
+def _comes_later(item: Executed | Discard, several: bool) -> tuple[bool, bool]:
+    """Order tasks: what people want makes better conversations than what can be executed."""
+    assert isinstance(item, Executed)
+    return not item.aims, (item.turns > 1) != several
 
 
 def variant_of(scenario: ExecutedScenario, made: Made) -> ExecutedScenario:

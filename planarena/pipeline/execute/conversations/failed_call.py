@@ -16,7 +16,9 @@ from msgspec.structs import replace
 from planarena.environments.faults import fault_record
 from planarena.environments.state import Record
 from planarena.environments.wording import parse_pointer
-from planarena.pipeline.execute.conversations.drafting import (
+from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, prove_aims
+from planarena.pipeline.execute.conversations.change_of_mind import other_values
+from planarena.pipeline.execute.drafting import (
     Line,
     lines_of,
     moved,
@@ -25,7 +27,7 @@ from planarena.pipeline.execute.conversations.drafting import (
     settled_with,
     twin,
 )
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, Talk
 from planarena.tasks.atoms import resolve
 
@@ -72,13 +74,15 @@ _MEANWHILE: Mapping[str, Callable[[Any], Any]] = {
     "support.tickets.status": lambda _: "closed",
     "email.drafts.sent": lambda _: True,
 }
+# How often the user wants something else where the world has changed meanwhile [ours].
+_INSTEAD = 0.6
 _ID = re.compile(r"\b[a-z]{1,6}_[0-9a-f]{6,}")
 _INDEX = re.compile(r"/(\d+)/")
 
 
 def let_a_call_fail(shop: Workshop, task: Executed) -> Made | None:
     """Return a task as a conversation in which a call fails; None where none of the ways fits."""
-    ways = {_meanwhile: 0.42, _passing: 0.33, _stale: 0.12, _down: 0.13}
+    ways = {_meanwhile: 0.42, _passing: 0.3, _stale: 0.12, _down: 0.16}
     order = sorted(ways, key=lambda way: shop.rng.random() ** (1 / ways[way]), reverse=True)
     for way in order:
         made = way(shop, task)
@@ -268,7 +272,7 @@ def _meanwhile(shop: Workshop, task: Executed) -> Made | None:
         if changes is None:
             continue
         faults = {tool: fault_record(changes=changes)}
-        ways = [_next_best, _unserved] if shop.rng.random() < 0.75 else [_unserved]
+        ways = [_another, _next_best, _unserved] if shop.rng.random() < _INSTEAD else [_unserved]
         for way in ways:
             made = way(shop, task, number, faults)
             if made is not None:
@@ -306,6 +310,46 @@ def _spoilt(shop: Workshop, task: Executed, number: int) -> list[list[Any]] | No
     finally:
         world.rollback(shop.start)
         world.remember(remembered)
+
+
+def _another(shop: Workshop, task: Executed, number: int, faults: dict[str, Record]) -> Made | None:
+    """After the answer that it did not work, the user takes another value, with which it does."""
+    owner = next((one for one in task.aims if any(step == number for step, _, _ in one.calls)), None)
+    if owner is None or number not in task.reported:
+        return None
+    call = next((name, which) for step, name, which in owner.calls if step == number)
+    try:
+        before: list[AimDraw] = []
+        for one in task.aims:
+            if one.turn < owner.turn:
+                before.append(draw_again(shop, one, before))
+        first = draw_again(shop, owner, before)
+    except Misfit:
+        return None
+    line = next(at for at, one in enumerate(first.made) if (one.name, one.number) == call)
+    if line != len(first.made) - 1:
+        return None
+    for said in owner.said:
+        for place, name in said.places[:1]:
+            for other in other_values(shop, task, place, name):
+                with shop.staged(faults):
+                    draws = [*before, first]
+                    try:
+                        draws.append(draw_again(shop, owner, draws, {said.name: other}))
+                        settled = prove_aims(draws, failing=[(len(before), line)])
+                    except Misfit:
+                        continue
+                    state, digest = shop.state()
+                turn = len(before)
+                failed = max(step for step, at in enumerate(settled.task.turn_of) if at == turn)
+                again = next(one for one in settled.task.aims[-1].said if one.name == said.name).places[0]
+                acts = (
+                    Act(turn, "fails", failed, "for good"),
+                    Act(turn + 1, "instead", *again, shop.atoms[task.steps[place].atom].arguments[name]),
+                )
+                made = replace(settled.task, talk=Talk("failed_call", acts, turn + 2))
+                return Made(made, seed_state=state, atoms=settled.atoms, digest=digest)
+    return None
 
 
 def _is_still_next(

@@ -222,6 +222,7 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
         deed: What the assistant would do, as "pay the {category} bill from {name}": it asks for a yes with it, refuses
             with it, and says with it what did not work.
         lacking: By value, how the aim is said without it.
+        otherwise: Values that the user would take another of, where it does not work.
     """
 
     calls: dict[str, AimCall]
@@ -234,6 +235,7 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
     domains: tuple[str, ...] = ()
     deed: str = ""
     lacking: dict[str, Lacking] = {}
+    otherwise: tuple[str, ...] = ()
 
     @property
     def tools(self) -> frozenset[str]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from planarena.environments.catalog import goals_of
 from planarena.environments.faults import fault_record
 from planarena.environments.state import Record
 from planarena.environments.wording import parse_pointer
@@ -329,8 +330,9 @@ def _another(shop: Workshop, task: Executed, number: int, faults: dict[str, Reco
     line = next(at for at, one in enumerate(first.made) if (one.name, one.number) == call)
     if line != len(first.made) - 1:
         return None
+    sayable = goals_of(owner.domain)[owner.name].otherwise
     for said in owner.said:
-        for place, name in said.places[:1]:
+        for place, name in said.places[:1] if said.name in sayable else ():
             for other in other_values(shop, task, place, name):
                 with shop.staged(faults):
                     draws = [*before, first]

@@ -15,7 +15,7 @@ from planarena.pipeline.aimed import Aimed, Said
 from planarena.pipeline.language.conversations.change_of_mind import CORRECTS, LOOKS, SLIPS
 from planarena.pipeline.language.conversations.failed_call import hiccup, spoken_error
 from planarena.pipeline.language.conversations.lines import FOR_GOOD, Lines
-from planarena.pipeline.language.conversations.missing_value import FORMAL, GIVEN, SHORT
+from planarena.pipeline.language.conversations.missing_value import FORMAL, GIVEN, SHORT, addressed
 from planarena.pipeline.language.conversations.rule import LEFT
 from planarena.pipeline.products import Act
 
@@ -115,6 +115,8 @@ def _slipped(of: Aimful, act: Act, turn: int) -> str:
         raise QueryFaultError("not_corrected", f"{first} or {right} in {text}")
     if _GOES_ON.search(text[text.index(first.strip('"')) :]):
         raise QueryFaultError("not_corrected", f"{first} is not said last in {text}")
+    if text.endswith('"'):
+        raise QueryFaultError("not_corrected", "the message ends with what is dictated")
     correction = Lines(of).line(Lines(of).pick(SLIPS).format(right, first))
     return f"{text if text[-1] in '.?!' else text + '.'} {correction}"
 
@@ -163,7 +165,8 @@ def _asked(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
 
 def _deed(of: Aimful, aimed: Aimed) -> str:
     aim = of.aim_of(aimed)
-    return of.unnoted(aimed, (aim.deed,)) if aim.deed else ""
+    # What belongs to the user stands in values, too: "my credit card".
+    return addressed(of.unnoted(aimed, (aim.deed,))) if aim.deed else ""
 
 
 def _refused(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001

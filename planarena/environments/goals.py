@@ -221,6 +221,7 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
         domains: For an aim across domains: all of them.
         deed: What the assistant would do, as "pay the {category} bill from {name}": it asks for a yes with it, refuses
             with it, and says with it what did not work.
+        again: How it is said where the message before has said what these leave out: "what else is in that folder?".
         lacking: By value, how the aim is said without it.
         otherwise: Values that the user would take another of, where it does not work.
     """
@@ -234,6 +235,7 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
     tell: dict[str, TellingOf | None] | tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     deed: str = ""
+    again: tuple[str, ...] = ()
     lacking: dict[str, Lacking] = {}
     otherwise: tuple[str, ...] = ()
 

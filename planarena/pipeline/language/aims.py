@@ -13,7 +13,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from planarena.environments.catalog import goals_of
-from planarena.environments.goals import Aim, Pick
+from planarena.environments.goals import Aim, Pick, stated_names
 from planarena.environments.wording import Omission, Reference, parse_pointer, schema_at
 from planarena.generate.answers import write_response
 from planarena.generate.checks import QueryFaultError
@@ -32,13 +32,15 @@ from planarena.pipeline.products import Act, Executed
 
 __all__ = ["aim_steps", "aim_teller_of"]
 
-# How a later message may begin, and how often it does [ours].
-_OPENERS = (
-    "Thanks. ", "Great, thanks. ", "Perfect. ", "Good to know. ", "One more thing. ", "And there's this. ", "Lovely, thank you. ",
-    "Right. ", "All right, next. ", "Another thing. ", "Oh, and one more. ", "Fine. ", "Good. Now for something else. ",
-    "Very helpful. ", "That was quick. ",
+# How a later message may begin, and how often it does: after an answer that tells something and after any, where it
+# goes on with the same thing and where it does not, and after one that nobody is glad of [ours].
+_AFTER_NEWS = ("Good to know. ", "Very helpful. ", "I see. ", "Aha. ")
+_OPENERS = ("Thanks. ", "Great, thanks. ", "Perfect. ", "Lovely, thank you. ", "Right. ", "Fine. ", "Good. ", "Thank you. ")
+_ELSEWHERE = (
+    "One more thing. ", "And there's this. ", "All right, next. ", "Another thing. ", "Now for something else. ",
+    "Good. Now for something else. ", "Thanks. Something else: ",
 )  # fmt: skip
-_OPENED = 0.55
+_OPENED, _AGAIN = 0.5, 0.8
 _AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Fine, then something else. ", "Too bad. ", "Understood. ")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -216,16 +218,54 @@ class Aimful(Told):
             return super().plain_message(asked, turn, templates)  # type: ignore[arg-type]
         aimed = self.aims[turn]
         aim = aim_of(aimed)
-        return self.say(aimed, list(aim.ways) if aimed.way < 0 else [aim.ways[aimed.way]], turn)
+        return self.say(aimed, list(aim.ways) if aimed.way < 0 else [aim.ways[aimed.way]], turn, again=True)
 
-    def say(self, aimed: Aimed, ways: Sequence[str], turn: int) -> str:
-        """Write a whole message in one of several ways."""
-        text = self.written(aimed, self.choose(ways))
-        if turn and self.rng.random() < _OPENED:
-            before = self.talk.at(turn - 1, "fails", "forbids", "declines")
-            refused = before is not None and (before.what != "fails" or before.argument == FOR_GOOD)
-            text = pick_one(_AFTER_A_NO if refused else _OPENERS, self.rng) + capital(text)
+    def _ways_again(self, aimed: Aimed, turn: int) -> list[str]:
+        """Return the ways in which an aim leaves out what the message before has said."""
+        before = self.aims.get(turn - 1)
+        if before is None:
+            return []
+        aim = aim_of(aimed)
+        known = {one.value for one in before.said if isinstance(one.value, str)}
+        own = {one.name: one.value for one in aimed.said}
+        needed = set.intersection(*(stated_names(way) for way in aim.ways))
+        return [
+            way
+            for way in aim.again
+            if all(isinstance(own.get(name), str) and own[name] in known for name in needed - stated_names(way))
+        ]
+
+    def say(self, aimed: Aimed, ways: Sequence[str], turn: int, *, again: bool = False) -> str:
+        """Write a whole message in one of several ways.
+
+        Args:
+            aimed: The aim.
+            ways: They.
+            turn: The message.
+            again: Whether it may leave out what the message before has said.
+        """
+        shorter = self._ways_again(aimed, turn) if again and self.rng.random() < _AGAIN else []
+        text = self.written(aimed, self.choose(shorter or ways))
+        if shorter:
+            noted = {(one.step, one.argument) for one in self.said}
+            for one in aimed.said:
+                if one.places and one.places[0] not in noted:
+                    self.value_of(one)
+        elif turn and self.rng.random() < _OPENED:
+            text = pick_one(self._openers(aimed, turn), self.rng) + capital(text)
         return with_articles(one_stop(capital(text)))
+
+    def _openers(self, aimed: Aimed, turn: int) -> tuple[str, ...]:
+        """Return how a later message may begin, by what was answered before it."""
+        act = self.talk.at(turn - 1, "fails", "forbids", "declines")
+        if act is not None and (act.what != "fails" or act.argument == FOR_GOOD):
+            return _AFTER_A_NO
+        before = {one.value for each in self.aims.values() if each.turn < turn for one in each.said}
+        if not any(isinstance(one.value, str) and one.value in before for one in aimed.said):
+            return _ELSEWHERE
+        told = [step for step in self.telling.asked if self.telling.turn_of[step] == turn - 1]
+        news = told and all(self.steps[step].operation.tool.effects == "read" for step in told)
+        return (*_OPENERS, *_AFTER_NEWS) if news else _OPENERS
 
     def choose(self, ways: Sequence[str]) -> str:
         """Return the way that was used least."""

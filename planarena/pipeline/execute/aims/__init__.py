@@ -5,7 +5,14 @@ from __future__ import annotations
 from planarena.pipeline.execute.aims.drawing import AimDraw, Misfit
 from planarena.pipeline.execute.aims.proving import prove_aims
 from planarena.pipeline.execute.aims.redrawing import draw_again
-from planarena.pipeline.execute.aims.scenario_aims import calls_of, draw_aims, draw_every, go_on, tools_for_aims
+from planarena.pipeline.execute.aims.scenario_aims import (
+    calls_of,
+    draw_aims,
+    draw_every,
+    go_on,
+    lengthened,
+    tools_for_aims,
+)
 
 __all__ = [
     "AimDraw",
@@ -15,6 +22,7 @@ __all__ = [
     "draw_aims",
     "draw_every",
     "go_on",
+    "lengthened",
     "prove_aims",
     "tools_for_aims",
 ]

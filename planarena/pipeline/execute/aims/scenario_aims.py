@@ -10,18 +10,19 @@ from planarena.environments.catalog import ACROSS, goals_of, seeds_of
 from planarena.environments.goals import Aim
 from planarena.pipeline.execute.aims.drawing import AimDraw, Misfit
 from planarena.pipeline.execute.aims.proving import prove_aims
+from planarena.pipeline.execute.aims.redrawing import draw_again
 from planarena.pipeline.execute.aims.twins import draw_twin
 from planarena.pipeline.execute.drafting import Settled, owned
 from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Discard, Executed
 from planarena.records.canonical import canonical_json
 
-__all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "go_on", "tools_for_aims"]
+__all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "go_on", "lengthened", "tools_for_aims"]
 
 # Draws of one aim in one scenario, and how often it may be drawn there.
 _TRIES, _MOST_OF_ONE = 3, 2
 # Share of the tasks in which other aims follow, and how many messages there are to be, with their weights [ours].
-_SEVERAL, _MESSAGES = 0.3, ((2, 0.2), (3, 0.4), (4, 0.4))
+_SEVERAL, _MESSAGES = 0.07, ((2, 0.2), (3, 0.4), (4, 0.4))
 # Other aims that are tried for each message.
 _MOST_OTHERS = 5
 
@@ -104,16 +105,33 @@ def draw_aims(
 
 def _followed(shop: Workshop, draw: AimDraw, settled: Settled, rng: Random, most: int) -> Settled:
     """Return an aim, or a conversation in which others about the same thing follow it."""
-    if rng.random() >= _SEVERAL:
-        return settled
+    return _longer(shop, [draw], rng, most) or settled if rng.random() < _SEVERAL else settled
+
+
+def _longer(shop: Workshop, draws: list[AimDraw], rng: Random, most: int) -> Settled | None:
+    settled = None
     [messages] = rng.choices([number for number, _ in _MESSAGES], [share for _, share in _MESSAGES])
-    draws = [draw]
-    while len(draws) < messages:
-        longer = go_on(shop, draws, rng, most)
-        if longer is None:
-            break
+    while len(draws) < messages and (longer := go_on(shop, draws, rng, most)) is not None:
         settled = longer
     return settled
+
+
+def lengthened(shop: Workshop, task: Executed, most: int) -> Executed:
+    """Return a task with other aims about the same thing behind its own; as it is where none fits.
+
+    Args:
+        shop: The scenario.
+        task: Follows aims.
+        most: Most calls of the whole.
+    """
+    draws: list[AimDraw] = []
+    try:
+        for one in task.aims:
+            draws.append(draw_again(shop, one, draws))
+    except Misfit:
+        return task
+    settled = _longer(shop, draws, shop.rng, most)
+    return task if settled is None else owned(shop, settled)
 
 
 def go_on(

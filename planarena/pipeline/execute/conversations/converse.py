@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from planarena.pipeline.execute.aims import lengthened
 from planarena.pipeline.execute.conversations.change_of_mind import change_the_mind
 from planarena.pipeline.execute.conversations.failed_call import let_a_call_fail
 from planarena.pipeline.execute.conversations.long import go_on_for_long
@@ -28,14 +29,13 @@ KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "failed_call": let_a_call_fail,
     "missing_value": leave_out_a_value,
 }
-# Kinds that need several messages in any case: they are made of tasks that have some.
-_OF_SEVERAL = frozenset({"missing_value", "rule", "change_of_mind"})
+# Kinds of several messages in any case: by kind how often its task goes on with more of them [ours].
+_GOES_ON = {"missing_value": 0.65, "rule": 0.65, "change_of_mind": 0.15, "failed_call": 0.1}
+_MOST_CALLS = 7
 # Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
 _MORE = 1.35
 # Tasks that are tried for each conversation that is wanted.
 _TRIES = 6
-# How often a kind that needs several messages is made of a task that has some [ours].
-_SEVERAL = 0.7
 
 
 def converse(
@@ -62,8 +62,8 @@ def converse(
         wanted = shares.get(kind, 0.0) * whole * _MORE
         count = int(wanted) + (shop.rng.random() < wanted % 1)
         tries = _TRIES * count
-        several = kind in _OF_SEVERAL and shop.rng.random() < _SEVERAL
-        for place in sorted(free, key=lambda at: _comes_later(items[at], several)):
+        # What people want makes better conversations than what can be executed.
+        for place in sorted(free, key=lambda at: not _aims_of(items[at])):
             if not count or not tries:
                 break
             item = items[place]
@@ -71,6 +71,8 @@ def converse(
             tries -= 1
             if kept[place] is None:
                 continue
+            if item.aims and item.turns == 1 and shop.rng.random() < _GOES_ON.get(kind, 0.0):
+                item = lengthened(shop, item, _MOST_CALLS)
             shop.spare = [one for at in free if isinstance(one := kept[at], Executed)]
             made = make(shop, item)
             if made is None:
@@ -87,10 +89,8 @@ def converse(
     return [item for item in kept if item is not None], elsewhere
 
 
-def _comes_later(item: Executed | Discard, several: bool) -> tuple[bool, bool]:
-    """Order tasks: what people want makes better conversations than what can be executed."""
-    assert isinstance(item, Executed)
-    return not item.aims, (item.turns > 1) != several
+def _aims_of(item: Executed | Discard) -> bool:
+    return isinstance(item, Executed) and bool(item.aims)
 
 
 def variant_of(scenario: ExecutedScenario, made: Made) -> ExecutedScenario:

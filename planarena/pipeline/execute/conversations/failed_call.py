@@ -46,7 +46,7 @@ _PASSING = (
 _DOWN = (
     (
         "maintenance",
-        "This function is down for maintenance until tomorrow morning; repeating the request does not help.",
+        "This function is down for maintenance until tomorrow morning.",
     ),
     (
         "not_permitted",

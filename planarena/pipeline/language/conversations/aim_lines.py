@@ -50,7 +50,6 @@ _THEN_MAKE = (
 _NUMBERS = frozenset({"money", "percent", "duration", "number"})
 _YES = ("Yes, please.", "Yes, go ahead.", "Yes, do that.", "Yes, I'm sure.", "Yes, that's right.", "Go ahead.", "Sure, yes.")  # fmt: skip
 _GOES_ON = re.compile(r"[.?!]\s+\S+(\s+\S+){9}")
-_REPEATED = re.compile(r"\{([a-z_.]+)\}")
 
 
 def _said(aimed: Aimed, act: Act) -> Said:
@@ -151,7 +150,7 @@ def _asked_first(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
     aimed = of.aims.get(turn + 1) or of.aims[turn]
     if of.talk.at(turn + 1, "declines"):
         aimed = of.aims[turn]
-    return of.say(aimed, of.aim_of(aimed).ways, turn)
+    return of.say(aimed, of.aim_of(aimed).ways, turn, again=True)
 
 
 def _agreed(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
@@ -160,7 +159,7 @@ def _agreed(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
 
 def _asked(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
     aimed = of.aims[turn]
-    return of.say(aimed, of.aim_of(aimed).ways, turn)
+    return of.say(aimed, of.aim_of(aimed).ways, turn, again=True)
 
 
 def _deed(of: Aimful, aimed: Aimed) -> str:

@@ -19,6 +19,7 @@ from planarena.generate.answers import write_response
 from planarena.generate.checks import QueryFaultError
 from planarena.generate.clauses import Mention, StepContext, Voice
 from planarena.generate.queries import Conversation
+from planarena.generate.semantic_values import semantic_values
 from planarena.generate.sentences import pick as pick_one
 from planarena.generate.spelling import Style, capital, one_stop, with_articles
 from planarena.generate.surfaces import surface
@@ -41,7 +42,7 @@ _ELSEWHERE = (
     "Good. Now for something else. ", "Thanks. Something else: ",
 )  # fmt: skip
 _OPENED, _AGAIN = 0.5, 0.8
-_AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Fine, then something else. ", "Too bad. ", "Understood. ")
+_AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Too bad. ", "Understood. ")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
@@ -181,6 +182,7 @@ class Aimful(Told):
     def __init__(self, task: Executed, *given: object) -> None:
         super().__init__(task, *given)  # type: ignore[arg-type]
         self.aims = {one.turn: one for one in task.aims}
+        self.answered: dict[int, str] = {}
 
     def in_order(self, asked: Sequence[int]) -> list[int]:
         """Order what a message asks for as the aim has it."""
@@ -229,11 +231,28 @@ class Aimful(Told):
         known = {one.value for one in before.said if isinstance(one.value, str)}
         own = {one.name: one.value for one in aimed.said}
         needed = set.intersection(*(stated_names(way) for way in aim.ways))
+        left_out = {way: needed - stated_names(way) for way in aim.again}
         return [
             way
-            for way in aim.again
-            if all(isinstance(own.get(name), str) and own[name] in known for name in needed - stated_names(way))
+            for way, names in left_out.items()
+            if all(isinstance(own.get(name), str) and own[name] in known for name in names)
+            and not any(one.name in names and self._is_one_of_several(one, turn - 1) for one in aimed.said)
         ]
+
+    def _is_one_of_several(self, said: Said, turn: int) -> bool:
+        """Say whether the answer to a message names another of the same kind: then "their" could mean either."""
+        if not said.places:
+            return False
+        step, argument = said.places[0]
+        semantic = self.steps[step].operation.tool.parameters[argument].get("x-semantic", "")
+        shown = [
+            value
+            for number, one in enumerate(self.steps)
+            if self.telling.turn_of[number] == turn
+            for kind, value in semantic_values(one.operation.tool.output_schema, one.result)
+            if kind == semantic and value != said.value
+        ]
+        return any(str(value) in self.answered.get(turn, "") for value in shown)
 
     def say(self, aimed: Aimed, ways: Sequence[str], turn: int, *, again: bool = False) -> str:
         """Write a whole message in one of several ways.
@@ -293,9 +312,10 @@ class Aimful(Told):
     def answer(self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]]) -> str:
         """Write the answer to a message."""
         act = self.talk.at(turn, *AIM_ANSWERS)
-        if act is not None and (self._follows(act, turn) or self._follows(act, turn - 1)):
-            return AIM_ANSWERS[act.what](self, act, turn, needed)
-        return self.own_answer(turn, asked, needed)
+        follows = act is not None and (self._follows(act, turn) or self._follows(act, turn - 1))
+        own = AIM_ANSWERS[act.what](self, act, turn, needed) if act is not None and follows else ""
+        self.answered[turn] = own or self.own_answer(turn, asked, needed)
+        return self.answered[turn]
 
     def own_answer(self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]]) -> str:
         """Write what an answer tells: what was done for all that fit is told in one sentence."""

@@ -167,9 +167,10 @@ def go_on(
 
 
 def _things(draw: AimDraw) -> set[str]:
-    """Return what an aim is about: the names and ids that its calls take."""
+    """Return what an aim is about: the names and ids that its look-ups take, or its only calls."""
     found: set[str] = set()
-    for one in draw.made:
+    looks = [one for one in draw.made if draw.shop.reads(one.atom.tool)]
+    for one in looks or draw.made:
         schemas = draw.world.operations[one.atom.tool].tool.parameters
         found |= {
             value

@@ -30,7 +30,7 @@ KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "missing_value": leave_out_a_value,
 }
 # Kinds of several messages in any case: by kind how often its task goes on with more of them [ours].
-_GOES_ON = {"missing_value": 0.65, "rule": 0.65, "change_of_mind": 0.15, "failed_call": 0.1}
+_GOES_ON = {"missing_value": 0.65, "rule": 0.5, "change_of_mind": 0.1}
 _MOST_CALLS = 7
 # Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
 _MORE = 1.35
@@ -56,14 +56,15 @@ def converse(
     free = [place for place, item in enumerate(items) if isinstance(item, Executed) and not item.unproven]
     whole = min(len(free), most) if most else len(free)
     shop.rng.shuffle(free)
+    # What people want makes better conversations than what can be executed.
+    free = [place for place in free if _aims_of(items[place])] or free
     elsewhere: list[Made] = []
     # What few tasks allow chooses first.
     for kind, make in KINDS.items():
         wanted = shares.get(kind, 0.0) * whole * _MORE
         count = int(wanted) + (shop.rng.random() < wanted % 1)
         tries = _TRIES * count
-        # What people want makes better conversations than what can be executed.
-        for place in sorted(free, key=lambda at: not _aims_of(items[at])):
+        for place in list(free):
             if not count or not tries:
                 break
             item = items[place]

@@ -39,11 +39,17 @@ _AFTER_NEWS = ("Good to know. ", "Very helpful. ", "I see. ", "Aha. ")
 _OPENERS = ("Thanks. ", "Great, thanks. ", "Perfect. ", "Lovely, thank you. ", "Right. ", "Fine. ", "Good. ", "Thank you. ")
 _ELSEWHERE = (
     "One more thing. ", "And there's this. ", "All right, next. ", "Another thing. ", "Now for something else. ",
-    "Good. Now for something else. ", "Thanks. Something else: ",
+    "Good. Now for something else. ", "Next. ",
 )  # fmt: skip
 _OPENED, _AGAIN = 0.5, 0.8
+# Of the ways of a later message the plainest are taken, so many at least [ours].
+_FEWEST = 3
 _AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Too bad. ", "Understood. ")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+# Where a sentence begins within a message.
+_BEGINS = re.compile(r"[.?!][\"')]* $")
 
 
 def aim_of(aimed: Aimed) -> Aim:
@@ -183,6 +189,7 @@ class Aimful(Told):
         super().__init__(task, *given)  # type: ignore[arg-type]
         self.aims = {one.turn: one for one in task.aims}
         self.answered: dict[int, str] = {}
+        self.opened: set[str] = set()
 
     def in_order(self, asked: Sequence[int]) -> list[int]:
         """Order what a message asks for as the aim has it."""
@@ -228,7 +235,8 @@ class Aimful(Told):
         if before is None:
             return []
         aim = aim_of(aimed)
-        known = {one.value for one in before.said if isinstance(one.value, str)}
+        # Where a journey begins is never "there".
+        known = {one.value for one in before.said if isinstance(one.value, str) and one.name != "origin"}
         own = {one.name: one.value for one in aimed.said}
         needed = set.intersection(*(stated_names(way) for way in aim.ways))
         left_out = {way: needed - stated_names(way) for way in aim.again}
@@ -264,6 +272,9 @@ class Aimful(Told):
             again: Whether it may leave out what the message before has said.
         """
         shorter = self._ways_again(aimed, turn) if again and self.rng.random() < _AGAIN else []
+        if turn and again:
+            # Who has said why they ask says it once: a second story soon contradicts the first.
+            ways = sorted(ways, key=lambda way: len(way.split()))[: max(_FEWEST, len(ways) // 2)]
         text = self.written(aimed, self.choose(shorter or ways))
         if shorter:
             noted = {(one.step, one.argument) for one in self.said}
@@ -271,7 +282,10 @@ class Aimful(Told):
                 if one.places and one.places[0] not in noted:
                     self.value_of(one)
         elif turn and self.rng.random() < _OPENED:
-            text = pick_one(self._openers(aimed, turn), self.rng) + capital(text)
+            left = [one for one in self._openers(aimed, turn) if one not in self.opened]
+            opener = pick_one(left, self.rng) if left else ""
+            self.opened.add(opener)
+            text = opener + capital(text)
         return with_articles(one_stop(capital(text)))
 
     def _openers(self, aimed: Aimed, turn: int) -> tuple[str, ...]:
@@ -358,6 +372,11 @@ class Aimful(Told):
                 raise QueryFaultError("unsayable", f"{aimed.name} has nothing called {text}")
             else:
                 value = self._value(said[text])
+                if _BEGINS.search(out) and value[:1].islower() and "@" not in value:
+                    self.said = [
+                        one._replace(text=capital(value)) if one.text == value else one for one in self.said
+                    ]
+                    value = capital(value)
                 out += counted(said[text].value, value, noun) if noun and value[:1].isdigit() else value
         return out
 

@@ -149,13 +149,14 @@ def go_on(
     others = [one for one in aims_for(shop.domains, shop.tools) if all(one[1] != draw.name for draw in draws)]
     rng.shuffle(others)
     topic = {value for draw in draws for value in _things(draw)}
+    said = {text for draw in draws for text in _texts(draw)}
     tools = {call.tool for draw in draws for call in draw.aim.calls.values()}
     # What begins with the same look-up is about the same kind of thing.
     others.sort(key=lambda one: not one[2].tools & tools)
     for domain, name, aim in others[: _MOST_OTHERS * (1 + anything)]:
         try:
             other = AimDraw(shop, domain, name, aim, seeds_of(domain), rng, topic=topic).carry_out(draws)
-            if not anything and not topic & _things(other):
+            if (not anything and not topic & _things(other)) or said & _texts(other):
                 continue
             longer = prove_aims([*draws, other])
         except Misfit:
@@ -183,7 +184,19 @@ def _things(draw: AimDraw) -> set[str]:
     return found
 
 
-# What is longer is a text.
+def _texts(draw: AimDraw) -> set[str]:
+    """Return the texts that somebody dictates: nobody says the same twice."""
+    return {
+        value
+        for one in draw.made
+        if not draw.shop.reads(one.atom.tool)
+        for value in one.atom.arguments.values()
+        if isinstance(value, str) and value.count(" ") >= _WORDS
+    }
+
+
+# What has so many spaces is a sentence; what is longer is no name.
+_WORDS = 3
 _LONGEST_NAME = 60
 
 

@@ -178,6 +178,8 @@ def _bared(text: str) -> str:
     )
 
 
+# The manner of writing dates that no person talks in.
+_OF_MACHINES = 2
 # Where Unicode keeps room for private use.
 _SHIELD, _SHIELDED = 0xE000, 0x1800
 
@@ -188,6 +190,8 @@ class Aimful(Told):
     def __init__(self, task: Executed, *given: object) -> None:
         super().__init__(task, *given)  # type: ignore[arg-type]
         self.aims = {one.turn: one for one in task.aims}
+        if self.style.manner == _OF_MACHINES:
+            self.style = self.style._replace(manner=0 if self.style.british else 1)
         self.answered: dict[int, str] = {}
         self.opened: set[str] = set()
 

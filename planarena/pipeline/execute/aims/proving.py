@@ -101,8 +101,26 @@ def prove_aims(
     )
     if settled is None:
         raise Misfit(faults[0] if faults else "a proof fails")
+    if not undone and (tool := _shown_twice(settled)):
+        raise Misfit(f"another call of {tool} shows what is told of one, too")
     aims = tuple(
         draw.noted([settled.place[at] for at in made.place[turn]], turn, made.taken[turn])
         for turn, draw in enumerate(draws)
     )
     return settled._replace(task=replace(settled.task, aims=aims))
+
+
+def _shown_twice(settled: Settled) -> str:
+    """Return a look-up whose told values another one shows, too: whoever makes that alone would seem to have made both."""
+    required = settled.task.goal.required_outputs
+    for one in required:
+        shown = [
+            step
+            for step in settled.task.steps
+            if step.tool == one.tool
+            and step.status == "ok"
+            and one.shown_by(step.result)
+        ]
+        if not one.error and len(shown) > required.count(one):
+            return one.tool
+    return ""

@@ -11,9 +11,9 @@ from planarena.pipeline.execute.aims import lengthened
 from planarena.pipeline.execute.conversations.change_of_mind import change_the_mind
 from planarena.pipeline.execute.conversations.failed_call import let_a_call_fail
 from planarena.pipeline.execute.conversations.long import go_on_for_long
-from planarena.pipeline.execute.conversations.missing_value import leave_out_a_value
+from planarena.pipeline.execute.conversations.missing_value import leave_out_a_value, may_leave_one_out
 from planarena.pipeline.execute.conversations.noise import add_noise
-from planarena.pipeline.execute.conversations.rule import bring_in_a_rule
+from planarena.pipeline.execute.conversations.rule import bring_in_a_rule, has_a_rule
 from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario
 from planarena.records.canonical import canonical_json, content_id
@@ -30,12 +30,14 @@ KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "missing_value": leave_out_a_value,
 }
 # Kinds of several messages in any case: by kind how often its task goes on with more of them [ours].
-_GOES_ON = {"missing_value": 0.65, "rule": 0.5, "change_of_mind": 0.1}
+_GOES_ON = {"missing_value": 0.65, "rule": 0.9, "change_of_mind": 0.1}
 _MOST_CALLS = 7
+# What can be told of a task before anything is executed.
+_FITS: dict[str, Callable[[Workshop, Executed], bool]] = {"rule": has_a_rule, "missing_value": may_leave_one_out}
 # Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
 _MORE = 1.35
 # Tasks that are tried for each conversation that is wanted.
-_TRIES = 6
+_TRIES = 8
 
 
 def converse(
@@ -69,6 +71,8 @@ def converse(
                 break
             item = items[place]
             assert isinstance(item, Executed)
+            if kind in _FITS and not _FITS[kind](shop, item):
+                continue
             tries -= 1
             if kept[place] is None:
                 continue

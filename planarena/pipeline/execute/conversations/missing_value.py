@@ -19,11 +19,16 @@ from planarena.pipeline.products import Act, Executed, Talk
 from planarena.proofs import scalars_of
 from planarena.tasks.atoms import Call
 
-__all__ = ["leave_out_a_value"]
+__all__ = ["leave_out_a_value", "may_leave_one_out"]
 
 _MOST_GUESSES = 24
 # What sounds complete without the value: nobody would be asked for it.
 _COMPLETE_WITHOUT = frozenset({("list_note_tasks", "until")})
+
+
+def may_leave_one_out(shop: Workshop, task: Executed) -> bool:  # noqa: ARG001
+    """Say whether an aim has words that leave a value out; of a task without aims it is not known."""
+    return not task.aims or any(goals_of(one.domain)[one.name].lacking for one in task.aims)
 
 
 def leave_out_a_value(shop: Workshop, task: Executed) -> Made | None:

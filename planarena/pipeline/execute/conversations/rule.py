@@ -32,10 +32,18 @@ from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, RuleCheck, Step, Talk
 from planarena.tasks.atoms import Binding, Call
 
-__all__ = ["bring_in_a_rule"]
+__all__ = ["bring_in_a_rule", "has_a_rule"]
 
-_DECLINES, _ALLOWED, _OTHERWISE = 0.25, 0.2, 0.6
+_DECLINES, _ALLOWED, _OTHERWISE = 0.25, 0.03, 0.6
+# How often an aim is wanted that a rule forbids: what needs a yes only would be nearly all of them.
+_FORBIDDEN = 0.6
 _BESIDE = 2
+
+
+def has_a_rule(shop: Workshop, task: Executed) -> bool:
+    """Say whether a rule is about what a task is asked for."""
+    tools = {task.steps[number].tool for number in task.reported}
+    return any(rule.tool in tools for domain in shop.domains for rule in policies_of(domain))
 
 
 def bring_in_a_rule(shop: Workshop, task: Executed) -> Made | None:
@@ -46,7 +54,9 @@ def bring_in_a_rule(shop: Workshop, task: Executed) -> Made | None:
     about = [(number, rule) for number in numbers for rule in rules if rule.tool == task.steps[number].tool]
     if not about:
         return None
-    others = [rule for rule in rules if all(step.tool != rule.tool for step in task.steps)]
+    # What holds for one tool in these words holds for all that the words are about.
+    own = {rule.text for rule in rules if any(step.tool == rule.tool for step in task.steps)}
+    others = [rule for rule in rules if rule.text not in own]
     shop.rng.shuffle(others)
     beside = [policy for rule in others[:_BESIDE] if (policy := rule.drawn(shop.rng)) is not None]
     if shop.rng.random() < _ALLOWED:
@@ -56,6 +66,8 @@ def bring_in_a_rule(shop: Workshop, task: Executed) -> Made | None:
         ]
         if lax or beside:
             return _under(shop, _settled_as_is(shop, task), [*lax[:1], *beside], (), task.turns)
+    if task.aims and shop.rng.random() < _FORBIDDEN:
+        about = [one for one in about if one[1].demands == "refusal"]
     for number, rule in about:
         policy = rule.drawn(shop.rng, task.steps[number].arguments)
         if policy is None or sum(policy.holds_for(one.tool, one.arguments) for one in task.steps) != 1:
@@ -197,7 +209,7 @@ def _left_aim(
         return None
     turn = owner.turn
     settled = _with_room(settled, turn, 1 + asks)
-    unmade, aims, forbidden = _unmade_aim(alone, len(settled.task.steps), turn, number, owner)
+    unmade, aims, forbidden = _unmade_aim(alone, settled.task, turn, number, owner)
     acts: tuple[Act, ...] = (Act(turn, "forbids", forbidden, "", policy.text),)
     if asks:
         acts = (Act(turn, "confirms", forbidden, "", policy.text), Act(turn + 1, "declines", forbidden))
@@ -233,7 +245,7 @@ def _otherwise_for_an_aim(
     if _covers_up(shop, settled, again[0], {policy.argument: forbidden}):
         return None
     settled = _with_room(settled, turn, 1)
-    unmade, aims, left = _unmade_aim(alone, len(settled.task.steps), turn, number, owner)
+    unmade, aims, left = _unmade_aim(alone, settled.task, turn, number, owner)
     acts = (Act(turn, "forbids", left, "", policy.text), Act(turn + 1, "instead", *again, forbidden))
     made = _under(shop, settled, [policy, *beside], (), task.turns + 1)
     if made is None:
@@ -265,19 +277,39 @@ def _with_room(settled: Settled, turn: int, by: int) -> Settled:
 
 
 def _unmade_aim(
-    alone: Settled, made: int, turn: int, number: int, owner: Aimed
+    alone: Settled, task: Executed, turn: int, number: int, owner: Aimed
 ) -> tuple[tuple[Step, ...], tuple[Aimed, ...], int]:
-    """Return the calls of an aim that is not carried out, behind those that are; the aim; and the forbidden call."""
-    steps = tuple(
-        Step.at(
-            step, -1, step.group, tuple((name, source + made, pointer) for name, source, pointer in step.bound)
+    """Return the calls of an aim that is not carried out, behind those that are; the aim; and the forbidden call.
+
+    Args:
+        alone: The aim by itself.
+        task: What is carried out; what it has looked up before that message is not looked up again.
+        turn: The message.
+        number: The forbidden call's step in the task that the conversation is made of.
+        owner: The aim there.
+    """
+    place: dict[int, int] = {}
+    steps: list[Step] = []
+    for at, step in enumerate(alone.task.steps):
+        known = next(
+            (
+                other
+                for other, one in enumerate(task.steps)
+                if task.turn_of[other] < turn and (one.tool, one.arguments) == (step.tool, step.arguments)
+            ),
+            None,
         )
-        for step in alone.task.steps
-    )
-    aims = carried(alone.task.aims, {step: step + made for step in range(len(steps))}, turn)
+        bound = tuple((name, place[source], pointer) for name, source, pointer in step.bound)
+        if known is not None and at not in alone.task.reported:
+            place[at] = known
+        else:
+            place[at] = len(task.steps) + len(steps)
+            steps.append(Step.at(step, -1, step.group, bound))
+    aims = carried(alone.task.aims, place, turn)
     call = next((name, which) for step, name, which in owner.calls if step == number)
     forbidden = next(step for step, name, which in aims[0].calls if (name, which) == call)
-    return steps, aims, forbidden
+    left = tuple(one for one in aims[0].calls if one[0] >= len(task.steps))
+    return tuple(steps), (replace(aims[0], calls=left),), forbidden
 
 
 def _covers_up(shop: Workshop, settled: Settled, place: int, values: dict[str, Any]) -> bool:

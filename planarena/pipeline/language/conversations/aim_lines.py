@@ -39,6 +39,10 @@ _FAILED = (
 _FAILED_BARE = (
     "I'm sorry, that didn't work: {1}", "Unfortunately that isn't possible: {1}", "I tried, but it didn't work: {1}",
 )  # fmt: skip
+_FAILED_LOOK = (
+    "I'm sorry, I couldn't look that up: {1}", "Unfortunately I can't find that out at the moment: {1}",
+    "I tried to look it up, but it didn't work: {1}", "I'm afraid I can't tell you that now: {1}",
+)  # fmt: skip
 _THEN = (
     "Then {0}, please.", "All right, {0} then.", "OK, then {0} instead.", "In that case, {0}.", "What about {0} instead?",
     "I see. {0}, then.", "Pity. Then {0}, please.", "Would {0} work?",
@@ -193,7 +197,8 @@ def _failed(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) 
     if act.argument != FOR_GOOD:
         return hiccup(of, act, turn) + of.own_answer(turn, done, needed)
     deed = _deed(of, of.aims[turn])
-    forms = _FAILED if deed else _FAILED_BARE
+    reads = of.steps[act.step].operation.tool.effects == "read"
+    forms = _FAILED if deed else _FAILED_LOOK if reads else _FAILED_BARE
     failure = Lines(of).pick(forms).format(deed, spoken_error(of.errors[act.step], of.style))
     return f"{of.own_answer(turn, done, needed)} {failure}" if done else failure
 

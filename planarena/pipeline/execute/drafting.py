@@ -12,9 +12,9 @@ from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput, reached
 from planarena.pipeline.aimed import Aimed
 from planarena.pipeline.execute.carried import carried, outputs_by_step
-from planarena.pipeline.execute.workshop import Workshop
 from planarena.pipeline.execute.proving import Path, told_values
 from planarena.pipeline.execute.staleness import stale_answer
+from planarena.pipeline.execute.workshop import Workshop
 from planarena.pipeline.products import Act, Executed, Step, Talk
 from planarena.proofs import Done, find_reference_fault, find_superfluous, known_values, prove_orders
 from planarena.records.canonical import canonical_json, content_id

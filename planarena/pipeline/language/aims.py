@@ -36,7 +36,16 @@ __all__ = ["aim_steps", "aim_teller_of"]
 # How a later message may begin, and how often it does: after an answer that tells something and after any, where it
 # goes on with the same thing and where it does not, and after one that nobody is glad of [ours].
 _AFTER_NEWS = ("Good to know. ", "Very helpful. ", "I see. ", "Aha. ")
-_OPENERS = ("Thanks. ", "Great, thanks. ", "Perfect. ", "Lovely, thank you. ", "Right. ", "Fine. ", "Good. ", "Thank you. ")
+_OPENERS = (
+    "Thanks. ",
+    "Great, thanks. ",
+    "Perfect. ",
+    "Lovely, thank you. ",
+    "Right. ",
+    "Fine. ",
+    "Good. ",
+    "Thank you. ",
+)
 _ELSEWHERE = (
     "One more thing. ", "And there's this. ", "All right, next. ", "Another thing. ", "Now for something else. ",
     "Good. Now for something else. ", "Next. ",
@@ -212,7 +221,9 @@ class Aimful(Told):
 
     def aim_at(self, said: Said) -> Aim:
         """Return the aim that has a value."""
-        return next(aim_of(one) for one in self.aims.values() if any(each.name == said.name for each in one.said))
+        return next(
+            aim_of(one) for one in self.aims.values() if any(each.name == said.name for each in one.said)
+        )
 
     def message(self, turn: int, asked: Sequence[int]) -> str:
         """Write a message of the user."""
@@ -360,7 +371,9 @@ class Aimful(Told):
         own = self.steps
         self.steps = steps
         try:
-            return one_stop(_bared(write_response(self.steps, left, self.rng, self.style, needed, self.wanted)))
+            return one_stop(
+                _bared(write_response(self.steps, left, self.rng, self.style, needed, self.wanted))
+            )
         finally:
             self.steps = own
 

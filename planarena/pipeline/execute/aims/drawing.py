@@ -210,9 +210,7 @@ class AimDraw(Spoken):
         )
         calls = tuple(
             sorted(
-                (steps[line], one.name, one.number)
-                for line, one in enumerate(self.made)
-                if line not in taken
+                (steps[line], one.name, one.number) for line, one in enumerate(self.made) if line not in taken
             )
         )
         return Aimed(self.domain, self.name, turn, calls, said, picked, self.branch, self.way)

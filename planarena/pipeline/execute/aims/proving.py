@@ -50,7 +50,9 @@ class _Program:
                     Call(
                         one.atom.tool,
                         one.atom.arguments,
-                        tuple(Binding(name, source, parse_pointer(pointer)) for name, source, pointer in bound),
+                        tuple(
+                            Binding(name, source, parse_pointer(pointer)) for name, source, pointer in bound
+                        ),
                     )
                 )
             self.place.append(places)
@@ -117,9 +119,7 @@ def _shown_twice(settled: Settled) -> str:
         shown = [
             step
             for step in settled.task.steps
-            if step.tool == one.tool
-            and step.status == "ok"
-            and one.shown_by(step.result)
+            if step.tool == one.tool and step.status == "ok" and one.shown_by(step.result)
         ]
         if not one.error and len(shown) > required.count(one):
             return one.tool

@@ -29,7 +29,5 @@ def draw_again(
     """
     aim = goals_of(aimed.domain)[aimed.name]
     given = {**{one.name: one.value for one in aimed.said}, **changed}
-    draw = AimDraw(
-        shop, aimed.domain, aimed.name, aim, seeds_of(aimed.domain), shop.rng, given, aimed.way
-    )
+    draw = AimDraw(shop, aimed.domain, aimed.name, aim, seeds_of(aimed.domain), shop.rng, given, aimed.way)
     return draw.carry_out(before)

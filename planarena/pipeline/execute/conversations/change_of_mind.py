@@ -44,7 +44,7 @@ _CHANGEABLE = frozenset(
 
 def change_the_mind(shop: Workshop, task: Executed) -> Made | None:
     """Return a task as a conversation in which the user thinks better of something; None where none of the ways fits."""
-    ways = {_slip: 0.45, _correct: 0.3, _take_back: 0.25}
+    ways = {_slip: 0.6, _correct: 0.25, _take_back: 0.15}
     order = sorted(ways, key=lambda way: shop.rng.random() ** (1 / ways[way]), reverse=True)
     for way in order:
         made = way(shop, task)

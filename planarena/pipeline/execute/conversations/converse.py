@@ -30,10 +30,13 @@ KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "missing_value": leave_out_a_value,
 }
 # Kinds of several messages in any case: by kind how often its task goes on with more of them [ours].
-_GOES_ON = {"missing_value": 0.65, "rule": 0.9, "change_of_mind": 0.1}
+_GOES_ON = {"missing_value": 0.65, "rule": 0.9, "change_of_mind": 0.05}
 _MOST_CALLS = 7
 # What can be told of a task before anything is executed.
-_FITS: dict[str, Callable[[Workshop, Executed], bool]] = {"rule": has_a_rule, "missing_value": may_leave_one_out}
+_FITS: dict[str, Callable[[Workshop, Executed], bool]] = {
+    "rule": has_a_rule,
+    "missing_value": may_leave_one_out,
+}
 # Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
 _MORE = 1.35
 # Tasks that are tried for each conversation that is wanted.

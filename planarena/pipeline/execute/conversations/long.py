@@ -60,7 +60,9 @@ def _of_aims(shop: Workshop, task: Executed) -> Made | None:
     most = shop.rng.randint(*_MESSAGES)
     anything = False
     while len(draws) < most or settled is None or len(settled.task.steps) < _FEWEST:
-        longer = go_on(shop, draws, shop.rng, _MOST, anything=anything) if len(draws) < _MOST_MESSAGES else None
+        longer = (
+            go_on(shop, draws, shop.rng, _MOST, anything=anything) if len(draws) < _MOST_MESSAGES else None
+        )
         if longer is not None:
             settled = longer
         elif anything or (settled is not None and len(settled.task.steps) >= _FEWEST):

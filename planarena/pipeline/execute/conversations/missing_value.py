@@ -70,7 +70,12 @@ def _of_an_aim(shop: Workshop, task: Executed) -> Made | None:
         acts = (Act(turn, "lacks", number, name), Act(turn + 1, "gives", number, name))
         after = tuple(one + (one >= turn) for one in task.turn_of)
         return Made(
-            replace(task, turn_of=after, aims=later(task.aims, turn), talk=Talk("missing_value", acts, task.turns + 1))
+            replace(
+                task,
+                turn_of=after,
+                aims=later(task.aims, turn),
+                talk=Talk("missing_value", acts, task.turns + 1),
+            )
         )
     return None
 

@@ -63,7 +63,10 @@ def call(name, **fields):
 
 def test_an_aim_in_order_has_no_finding(tmp_path):
     assert found(tmp_path, reminder()) == []
-    more = {"deed": 'set a reminder for "{event.title}"', "again": ['And {lead_time} before "{event.title}".']}
+    more = {
+        "deed": 'set a reminder for "{event.title}"',
+        "again": ['And {lead_time} before "{event.title}".'],
+    }
     assert found(tmp_path, reminder(**more, lacking=lacking(), otherwise=["date"])) == []
 
 

@@ -247,7 +247,7 @@ class Aimful(Told):
     def _ways_again(self, aimed: Aimed, turn: int) -> list[str]:
         """Return the ways in which an aim leaves out what the message before has said."""
         before = self.aims.get(turn - 1)
-        if before is None:
+        if before is None or before.domain != aimed.domain:
             return []
         aim = aim_of(aimed)
         # Where a journey begins is never "there".
@@ -318,7 +318,7 @@ class Aimful(Told):
     def choose(self, ways: Sequence[str]) -> str:
         """Return the way that was used least."""
         fewest = min(self.used[way] for way in ways)
-        way = pick_one([one for one in ways if self.used[one] == fewest], self.rng)
+        way: str = pick_one([one for one in ways if self.used[one] == fewest], self.rng)
         self.used[way] += 1
         return way
 
@@ -346,7 +346,9 @@ class Aimful(Told):
         self.answered[turn] = own or self.own_answer(turn, asked, needed)
         return self.answered[turn]
 
-    def own_answer(self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]]) -> str:
+    def own_answer(
+        self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]], *, lead: bool = True
+    ) -> str:
         """Write what an answer tells: what was done for all that fit is told in one sentence."""
         if turn not in self.aims:
             return super().answer(turn, asked, needed)

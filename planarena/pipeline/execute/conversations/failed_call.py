@@ -77,12 +77,16 @@ _MEANWHILE: Mapping[str, Callable[[Any], Any]] = {
 }
 # How often the user wants something else where the world has changed meanwhile [ours].
 _INSTEAD = 0.6
+# How often an aim is wanted that the world can spoil: few can be, and what passes by itself would take their place [ours].
+_ONLY_MEANWHILE = 0.5
 _ID = re.compile(r"\b[a-z]{1,6}_[0-9a-f]{6,}")
 _INDEX = re.compile(r"/(\d+)/")
 
 
 def let_a_call_fail(shop: Workshop, task: Executed) -> Made | None:
     """Return a task as a conversation in which a call fails; None where none of the ways fits."""
+    if task.aims and shop.rng.random() < _ONLY_MEANWHILE:
+        return _meanwhile(shop, task)
     ways = {_meanwhile: 0.42, _passing: 0.3, _stale: 0.12, _down: 0.16}
     order = sorted(ways, key=lambda way: shop.rng.random() ** (1 / ways[way]), reverse=True)
     for way in order:

@@ -49,7 +49,7 @@ def has_a_rule(shop: Workshop, task: Executed) -> bool:
 def bring_in_a_rule(shop: Workshop, task: Executed) -> Made | None:
     """Return a task as a conversation under rules; None where no rule is about what it does."""
     rules = [rule for domain in shop.domains for rule in policies_of(domain)]
-    numbers = list(task.reported)
+    numbers = [number for number in task.reported if not _hangs_on_a_condition(task, number)]
     shop.rng.shuffle(numbers)
     about = [(number, rule) for number in numbers for rule in rules if rule.tool == task.steps[number].tool]
     if not about:
@@ -85,6 +85,12 @@ def bring_in_a_rule(shop: Workshop, task: Executed) -> Made | None:
         if made is not None:
             return made
     return None
+
+
+def _hangs_on_a_condition(task: Executed, number: int) -> bool:
+    """Say whether a step is made only as an aim's condition turns out: nobody says yes to it before that is known."""
+    owner = next((one for one in task.aims if any(step == number for step, _, _ in one.calls)), None)
+    return owner is not None and bool(owner.branch)
 
 
 def _concerns(task: Executed, policy: Policy) -> bool:

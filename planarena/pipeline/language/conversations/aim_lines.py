@@ -195,12 +195,13 @@ def _failed(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) 
     """Write the answer: that it did not work, and what else is done; or that it worked in the end."""
     done = Lines(of).asked_at(turn)
     if act.argument != FOR_GOOD:
-        return hiccup(of, act, turn) + of.own_answer(turn, done, needed)
+        first = hiccup(of, act, turn)
+        return first + of.own_answer(turn, done, needed, lead=not first)
     deed = _deed(of, of.aims[turn])
     reads = of.steps[act.step].operation.tool.effects == "read"
     forms = _FAILED if deed else _FAILED_LOOK if reads else _FAILED_BARE
     failure = Lines(of).pick(forms).format(deed, spoken_error(of.errors[act.step], of.style))
-    return f"{of.own_answer(turn, done, needed)} {failure}" if done else failure
+    return f"{of.own_answer(turn, done, needed, lead=False)} {failure}" if done else failure
 
 
 AIM_MESSAGES: dict[str, Callable[[Aimful, Act, int], str]] = {

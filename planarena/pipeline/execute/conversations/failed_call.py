@@ -68,9 +68,8 @@ _MEANWHILE: Mapping[str, Callable[[Any], Any]] = {
     "banking.goals.saved": lambda value: round(value % 5 + 0.5, 2),
     "banking.cards.status": lambda _: "cancelled",
     "shopping.products.stock": lambda _: 0,
-    "boards.cards.column": lambda _: "done",
     "vehicles.vehicles.level": lambda _: 3,
-    "hr.requests.status": lambda value: "approved" if value == "pending" else value,
+    "hr.requests.status": lambda value: "withdrawn" if value == "pending" else value,
     "inventory.stock.on_hand": lambda _: 1,
     "support.tickets.status": lambda _: "closed",
     "email.drafts.sent": lambda _: True,
@@ -80,6 +79,8 @@ _INSTEAD = 0.6
 # How often an aim is wanted that the world can spoil: few can be, and what passes by itself would take their place [ours].
 _ONLY_MEANWHILE = 0.5
 _ID = re.compile(r"\b[a-z]{1,6}_[0-9a-f]{6,}")
+# Of these an aim that means "the first" or "the cheapest" would take the next: an answer that stops there helps nobody.
+_OF_MANY = ("travel.flights", "travel.hotels", "clinic.slots", "shopping.products")
 _INDEX = re.compile(r"/(\d+)/")
 
 
@@ -242,6 +243,8 @@ def _unserved(shop: Workshop, task: Executed, number: int, faults: dict[str, Rec
     lines = lines_of(shop, task)
     if number not in task.reported or serves_its_message(lines, number):
         return None
+    if any(one.branch for one in task.aims if one.turn == task.turn_of[number]):
+        return None  # its answer would say that the one or the other was done
     lines[number] = lines[number]._replace(fails=True)
     found = _without(lines, number)
     # Who says an aim says all of it.
@@ -259,6 +262,8 @@ def _down(shop: Workshop, task: Executed) -> Made | None:
     for number in _firsts(shop, task):
         if sum(step.tool == task.steps[number].tool for step in task.steps) > 1:
             continue
+        if task.aims and shop.reads(task.steps[number].tool) and task.steps[number].bound:
+            continue  # what was looked up before may answer part of it
         code, message = shop.rng.choice(_DOWN)
         faults = {task.steps[number].tool: fault_record(code, message, left=0)}
         made = _unserved(shop, task, number, faults)
@@ -274,7 +279,7 @@ def _meanwhile(shop: Workshop, task: Executed) -> Made | None:
         if shop.reads(tool):
             continue
         changes = _spoilt(shop, task, number)
-        if changes is None:
+        if changes is None or (task.aims and changes[0][0] in _OF_MANY):
             continue
         faults = {tool: fault_record(changes=changes)}
         ways = [_another, _next_best, _unserved] if shop.rng.random() < _INSTEAD else [_unserved]

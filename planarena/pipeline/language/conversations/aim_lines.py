@@ -39,6 +39,11 @@ _FAILED = (
 _FAILED_BARE = (
     "I'm sorry, that didn't work: {1}", "Unfortunately that isn't possible: {1}", "I tried, but it didn't work: {1}",
 )  # fmt: skip
+# Where the rest of the message has been done.
+_FAILED_LAST = (
+    "The last step didn't work, though: {1}", "One thing did not work: {1}", "The rest failed: {1}",
+    "I could not do the last part: {1}",
+)  # fmt: skip
 _FAILED_LOOK = (
     "I'm sorry, I couldn't look that up: {1}", "Unfortunately I can't find that out at the moment: {1}",
     "I tried to look it up, but it didn't work: {1}", "I'm afraid I can't tell you that now: {1}",
@@ -199,7 +204,10 @@ def _failed(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) 
         return first + of.own_answer(turn, done, needed, lead=not first)
     deed = _deed(of, of.aims[turn])
     reads = of.steps[act.step].operation.tool.effects == "read"
-    forms = _FAILED if deed else _FAILED_LOOK if reads else _FAILED_BARE
+    own = {step for step, _, _ in of.aims[turn].calls if of.steps[step].operation.tool.effects != "read"}
+    if own - {act.step}:
+        deed = ""  # some of it is done
+    forms = _FAILED if deed else _FAILED_LOOK if reads else _FAILED_LAST if done else _FAILED_BARE
     failure = Lines(of).pick(forms).format(deed, spoken_error(of.errors[act.step], of.style))
     return f"{of.own_answer(turn, done, needed, lead=False)} {failure}" if done else failure
 

@@ -57,6 +57,7 @@ _AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Too bad. ", "U
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
+_DAYS = frozenset({"date", "datetime"})
 # Where a sentence begins within a message.
 _BEGINS = re.compile(r"[.?!][\"')]* $")
 
@@ -263,11 +264,19 @@ class Aimful(Told):
         ]
 
     def _is_one_of_several(self, said: Said, turn: int) -> bool:
-        """Say whether the answer to a message names another of the same kind: then "their" could mean either."""
+        """Say whether a message or its answer names another of the same kind: then "their" could mean either."""
         if not said.places:
             return False
         step, argument = said.places[0]
         semantic = self.steps[step].operation.tool.parameters[argument].get("x-semantic", "")
+        # "That day" after two days were said.
+        days = [
+            one.value[:10]
+            for one in self.aims[turn].said
+            if one.surface in _DAYS and isinstance(one.value, str)
+        ]
+        if said.surface in _DAYS and any(day != str(said.value)[:10] for day in days):
+            return True
         shown = [
             value
             for number, one in enumerate(self.steps)

@@ -38,7 +38,7 @@ _FITS: dict[str, Callable[[Workshop, Executed], bool]] = {
     "missing_value": may_leave_one_out,
 }
 # Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
-_MORE = 1.35
+_MORE = 1.15
 # Tasks that are tried for each conversation that is wanted.
 _TRIES = 8
 

@@ -382,9 +382,8 @@ class Aimful(Told):
         own = self.steps
         self.steps = steps
         try:
-            return one_stop(
-                _bared(write_response(self.steps, left, self.rng, self.style, needed, self.wanted))
-            )
+            answer = write_response(self.steps, left, self.rng, self.style, needed, self.wanted, lead=lead)
+            return one_stop(_bared(answer))
         finally:
             self.steps = own
 

@@ -38,7 +38,8 @@ _FITS: dict[str, Callable[[Workshop, Executed], bool]] = {
     "missing_value": may_leave_one_out,
 }
 # Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
-_MORE = 1.15
+_MORE = {"rule": 1.5, "change_of_mind": 1.5, "failed_call": 1.3}
+_MORE_OF_OTHERS = 1.2
 # Tasks that are tried for each conversation that is wanted.
 _TRIES = 8
 
@@ -66,7 +67,7 @@ def converse(
     elsewhere: list[Made] = []
     # What few tasks allow chooses first.
     for kind, make in KINDS.items():
-        wanted = shares.get(kind, 0.0) * whole * _MORE
+        wanted = shares.get(kind, 0.0) * whole * _MORE.get(kind, _MORE_OF_OTHERS)
         count = int(wanted) + (shop.rng.random() < wanted % 1)
         tries = _TRIES * count
         for place in list(free):

@@ -33,7 +33,7 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         max_depth: Most levels of composition, M <= 11 [paper].
         budget: Candidates tried per scenario before composition stops [ours].
         per_scenario: Most tasks kept per scenario [ours].
-        length_mix: Weights of the lengths 1..max_actions among the tasks kept; missing ones count 0 [ours].
+        length_mix: Weights of the lengths 1..max_actions among the composed tasks kept; missing ones count 0 [ours].
         shape_mix: Weights of serial, parallel and mixed tasks among those of two or more actions [ours].
         domain_mix: Weights of the domains; those not named count 1 [ours].
         tools: Fewest and most tools that a scenario of one domain offers [ours].

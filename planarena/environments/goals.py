@@ -25,6 +25,7 @@ __all__ = [
     "Change",
     "Condition",
     "Known",
+    "Lacking",
     "Pick",
     "Place",
     "TellingOf",
@@ -189,6 +190,22 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     set: dict[str, tuple[Any, ...]]
 
 
+class Lacking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How an aim is said without a value that it needs, and what the assistant asks then.
+
+    Attributes:
+        label: What is missing, as "account" or "day".
+        asks: Questions for it.
+        ways: Whole messages that say everything but that value.
+        gives: How the user answers, with the value as its placeholder.
+    """
+
+    label: str
+    asks: tuple[str, ...]
+    ways: tuple[str, ...]
+    gives: tuple[str, ...] = ()
+
+
 class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_": "if"}):
     """What somebody wants.
 
@@ -202,6 +219,11 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
         tell: What the answer tells: names of calls, or a mapping that says how. By default, the calls that no other
             takes from, and those that only the outcome of `if` hangs on.
         domains: For an aim across domains: all of them.
+        deed: What the assistant would do, as "pay the {category} bill from {name}": it asks for a yes with it, refuses
+            with it, and says with it what did not work.
+        again: How it is said where the message before has said what these leave out: "what else is in that folder?".
+        lacking: By value, how the aim is said without it.
+        otherwise: Values that the user would take another of, where it does not work.
     """
 
     calls: dict[str, AimCall]
@@ -212,6 +234,10 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
     twin: tuple[Change, ...] = ()
     tell: dict[str, TellingOf | None] | tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
+    deed: str = ""
+    again: tuple[str, ...] = ()
+    lacking: dict[str, Lacking] = {}
+    otherwise: tuple[str, ...] = ()
 
     @property
     def tools(self) -> frozenset[str]:

@@ -460,7 +460,8 @@ def test_kinds_keep_to_their_weights_and_trivial_ones_are_few(stored):
         "wrong_lookup",
     ):
         # What a later message asks for is no wrong choice: in conversations half of the points have no near tool left.
-        least = 0.6 if kind == "near_tool" else 0.75
+        # A call that takes only ids from look-ups has no value whose format could be wrong.
+        least = 0.6 if kind in {"near_tool", "wrong_format"} else 0.75
         assert least <= counts[kind] / total / (weights[kind] / everywhere) <= 1.5, (kind, counts)
 
 

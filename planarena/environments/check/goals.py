@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 import msgspec
@@ -231,22 +231,64 @@ def _way_faults(aim: Aim, operations: Mapping[str, Operation]) -> Iterator[tuple
     named = {name: pick.named for name, (_, pick) in aim.picks.items() if pick.named}
     needed |= {f"{name}.{field}" for name, field in named.items()}
     for way in aim.ways:
-        stated, always = stated_names(way), stated_names(way, always=True)
-        for one in sorted(stated):
-            head, _, field = one.partition(".")
-            fields: Any = {}
-            if head in named:
-                call, pick = aim.picks[head]
-                output = operations[aim.calls[call].tool].tool.output_schema
-                fields = (schema_at(output, (*parse_pointer(pick.rows), 0)) or {}).get("properties", {})
-            if one not in {*names.values(), *aim.values} and field not in fields:
-                yield f": {way!r}", f"nothing fills {{{one}}}"
-        for one in sorted(needed - always):
-            yield f": {way!r}", f"does not state {{{one}}}"
-        for one in sorted(optional - stated):
-            yield f": {way!r}", f"does not state {{{one}}}, not even within [ ]"
-        if not re.search(r"[.?!](?: \([^()]*\))?[\"')]*$|\"$", way) or re.match(r"[a-z]", way):
-            yield f": {way!r}", "is no whole message"
-        tools = [tool for tool in operations if tool in way]
-        if tools:
-            yield f": {way!r}", f"says the name of the tool {tools[0]}"
+        yield from _one_way(aim, way, operations, needed, optional)
+    if not aim.ways:
+        return
+    needed |= set.intersection(*(stated_names(way, always=True) for way in aim.ways))
+    left_out = {name: needed - {name} for name in aim.lacking}
+    for name, lacking in aim.lacking.items():
+        where = f": lacking: {name}"
+        if name not in needed:
+            yield where, "is no value that every way says"
+        for text in (*lacking.ways, *lacking.asks):
+            if name in stated_names(text):
+                yield f"{where}: {text!r}", f"says {{{name}}} all the same"
+        for way in lacking.ways:
+            for place, what in _one_way(aim, way, operations, left_out[name], frozenset()):
+                yield where + place, what
+        for text in lacking.gives:
+            if name not in stated_names(text):
+                yield f"{where}: {text!r}", f"does not give {{{name}}}"
+        if not lacking.asks or not lacking.ways:
+            yield where, "lacks a question or a way"
+    for way in aim.again:
+        for place, what in _one_way(aim, way, operations, frozenset(), frozenset()):
+            yield f": again{place}", what
+        if needed <= stated_names(way):
+            yield f": again: {way!r}", "leaves nothing out: it belongs to the ways"
+    for name in sorted(set(aim.otherwise) - needed):
+        yield f": otherwise: {name}", "is no value that every way says"
+    for name in sorted(stated_names(aim.deed) - _fillable(aim, operations)):
+        yield ": deed", f"nothing fills {{{name}}}"
+
+
+def _fillable(aim: Aim, operations: Mapping[str, Operation]) -> set[str]:
+    """Return what ways may name."""
+    found = {*names_said(aim, operations).values(), *aim.values}
+    for head, (call, pick) in aim.picks.items():
+        if pick.named:
+            output = operations[aim.calls[call].tool].tool.output_schema
+            fields = (schema_at(output, (*parse_pointer(pick.rows), 0)) or {}).get("properties", {})
+            found |= {f"{head}.{field}" for field in fields}
+    return found
+
+
+def _one_way(
+    aim: Aim,
+    way: str,
+    operations: Mapping[str, Operation],
+    needed: Set[str],
+    optional: Set[str],
+) -> Iterator[tuple[str, str]]:
+    stated, always = stated_names(way), stated_names(way, always=True)
+    for one in sorted(stated - _fillable(aim, operations)):
+        yield f": {way!r}", f"nothing fills {{{one}}}"
+    for one in sorted(needed - always):
+        yield f": {way!r}", f"does not state {{{one}}}"
+    for one in sorted(optional - stated):
+        yield f": {way!r}", f"does not state {{{one}}}, not even within [ ]"
+    if not re.search(r"[.?!](?: \([^()]*\))?[\"')]*$|\"$", way) or re.match(r"[a-z]", way):
+        yield f": {way!r}", "is no whole message"
+    tools = [tool for tool in operations if tool in way]
+    if tools:
+        yield f": {way!r}", f"says the name of the tool {tools[0]}"

@@ -14,7 +14,7 @@ from planarena.environments.state import Footprint
 from planarena.environments.wording import names_in, parse_pointer
 from planarena.episodes import Episode
 from planarena.pipeline.execute.aims import calls_of, draw_aims, draw_every
-from planarena.pipeline.execute.conversations import AS_SAID, Made, Workshop, converse, variant_of
+from planarena.pipeline.execute.conversations import converse, variant_of
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
 from planarena.pipeline.execute.members import crosses, joined, overwritten
@@ -22,6 +22,7 @@ from planarena.pipeline.execute.proving import Proven, Telling, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.unverified import UnverifiedTools
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
 from planarena.proofs import Dependences, Done, Order, Sense, find_dependences, is_tied
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
@@ -116,8 +117,7 @@ class _ScenarioRun:
         aims, twins = self._aims()
         items += aims
         met = {one for item in aims if (one := calls_of(item)) is not None}
-        # What long conversations are made of comes on top.
-        most = limits.per_scenario * limits.aims * self.config.conversations.weights.get(PLAIN, 1.0)
+        most = limits.per_scenario * self._share_of_aims()
         proven = min(round(most), sum(isinstance(item, Executed) for item in items))
         for item in items:
             if isinstance(item, Executed):
@@ -140,16 +140,18 @@ class _ScenarioRun:
 
     def _aims(self) -> tuple[list[Executed | Discard], list[Made]]:
         """Draw tasks that follow aims, as many as are needed, and their twins."""
-        shares = self.config.conversations.weights or {PLAIN: 1.0}
-        others = sum(shares.get(kind, 0.0) for kind in AS_SAID if kind != "long")
-        share = shares[PLAIN] + others + _PARTS * shares.get("long", 0.0)
-        wanted = self.config.composition.aims * share * self.config.composition.per_scenario
+        wanted = self._share_of_aims() * self.config.composition.per_scenario
         rng = rng_for(self.config.seed, "aims", self.scenario.scenario_id)
         count = int(wanted) + (rng.random() < wanted % 1)
         most = self.config.composition.max_actions
         found = draw_aims(self._shop(rng), count, rng, most) if count else ([], [])
         self.atom_results += [""] * (len(self.atoms) - len(self.atom_results))
         return found
+
+    def _share_of_aims(self) -> float:
+        """Return the share of tasks that follow aims: of plain ones as many as are wanted, and what kinds are made of."""
+        plain = self.config.conversations.weights.get(PLAIN, 1.0)
+        return 1.0 - plain * (1.0 - self.config.composition.aims) if self.config.composition.aims else 0.0
 
     def every_aim(
         self, names: Sequence[str]
@@ -445,6 +447,4 @@ class _ScenarioRun:
         )
 
 
-# Aims that make up a long conversation, and some of them are tried in vain [ours].
-_PARTS = 2.5
 _SINGLE = (Dependences([0], []), False)

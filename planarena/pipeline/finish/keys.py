@@ -64,13 +64,14 @@ def chunk_keys(executed: ExecutedChunk, language: LanguageChunk, *, quotas: bool
             shape = masked_shape(scenario, item)
             shapes.append(fingerprint(shape))
             tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
-            mine = {"length": str(len(item.steps)), "domain": group_of(scenario.domain)}
-            mine["conversation"] = item.talk.kind or PLAIN
+            mine = {"domain": group_of(scenario.domain), "conversation": item.talk.kind or PLAIN}
             if not item.talk.kind and any(goals_of(domain) for domain in scenario.domains):
                 mine["purpose"] = "aim" if item.aims else "free"
-            # What people want has the shape that it has.
-            if len(item.steps) > 1 and not item.aims:
-                mine["shape"] = shape_kind(item)
+            # What people want has the length and the shape that it has; more calls for one aim would be more aims.
+            if not item.aims:
+                mine["length"] = str(len(item.steps))
+                if len(item.steps) > 1:
+                    mine["shape"] = shape_kind(item)
             categories.append(mine)
     if not quotas:
         return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories))

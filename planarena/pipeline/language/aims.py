@@ -13,30 +13,53 @@ from functools import partial
 from msgspec.structs import replace
 
 from planarena.environments.catalog import goals_of
-from planarena.environments.goals import Aim, Pick
-from planarena.environments.wording import Reference, parse_pointer, schema_at
+from planarena.environments.goals import Aim, Pick, stated_names
+from planarena.environments.wording import Omission, Reference, parse_pointer, schema_at
+from planarena.generate.answers import write_response
 from planarena.generate.checks import QueryFaultError
 from planarena.generate.clauses import Mention, StepContext, Voice
 from planarena.generate.queries import Conversation
+from planarena.generate.semantic_values import semantic_values
 from planarena.generate.sentences import pick as pick_one
 from planarena.generate.spelling import Style, capital, one_stop, with_articles
 from planarena.generate.surfaces import surface
 from planarena.generate.templates import Segment, counted, segments_of
 from planarena.pipeline.aimed import Aimed, Picked, Said
 from planarena.pipeline.execute.carried import outputs_of, pointer_in
+from planarena.pipeline.language.conversations.aim_lines import AIM_ANSWERS, AIM_MESSAGES
+from planarena.pipeline.language.conversations.lines import FOR_GOOD
 from planarena.pipeline.language.conversations.telling import Told
-from planarena.pipeline.products import Executed
+from planarena.pipeline.products import Act, Executed
 
 __all__ = ["aim_steps", "aim_teller_of"]
 
-# How a later message may begin, and how often it does [ours].
+# How a later message may begin, and how often it does: after an answer that tells something and after any, where it
+# goes on with the same thing and where it does not, and after one that nobody is glad of [ours].
+_AFTER_NEWS = ("Good to know. ", "Very helpful. ", "I see. ", "Aha. ")
 _OPENERS = (
-    "Thanks. ", "Great, thanks. ", "Perfect. ", "Good to know. ", "One more thing. ", "And there's this. ", "Lovely, thank you. ",
-    "Right. ", "All right, next. ", "Another thing. ", "Oh, and one more. ", "Fine. ", "Good. Now for something else. ",
-    "Very helpful. ", "That was quick. ",
+    "Thanks. ",
+    "Great, thanks. ",
+    "Perfect. ",
+    "Lovely, thank you. ",
+    "Right. ",
+    "Fine. ",
+    "Good. ",
+    "Thank you. ",
+)
+_ELSEWHERE = (
+    "One more thing. ", "And there's this. ", "All right, next. ", "Another thing. ", "Now for something else. ",
+    "Good. Now for something else. ", "Next. ",
 )  # fmt: skip
-_OPENED = 0.55
+_OPENED, _AGAIN = 0.5, 0.8
+# Of the ways of a later message the plainest are taken, so many at least [ours].
+_FEWEST = 3
+_AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Too bad. ", "Understood. ")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+_DAYS = frozenset({"date", "datetime"})
+# Where a sentence begins within a message.
+_BEGINS = re.compile(r"[.?!][\"')]* $")
 
 
 def aim_of(aimed: Aimed) -> Aim:
@@ -53,9 +76,18 @@ def aim_steps(task: Executed, steps: list[StepContext]) -> list[StepContext]:
     found = list(steps)
     for aimed in task.aims:
         aim = aim_of(aimed)
+        own_steps = {step for step, _, _ in aimed.calls}
+        for step in {one.step for one in aimed.picked if one.step < len(found)} - own_steps:
+            # An earlier message has looked it up.
+            words = found[step].wording
+            refer = {**_references(task, aimed, aim, found[step]), **words.refer}
+            found[step] = found[step]._replace(wording=replace(words, refer=refer))
         for step, call, _ in aimed.calls:
+            if step >= len(found):
+                continue  # a call that is not made
             words = found[step].wording
             words = replace(words, refer={**words.refer, **_references(task, aimed, aim, found[step])})
+            words = replace(words, missing={**words.missing, **_omissions(aimed, aim, step)})
             own = [(one.name, one.index) for one in aimed.picked if one.step == step]
             told = outputs_of(aim, call, own)
             if told is not None:
@@ -65,6 +97,17 @@ def aim_steps(task: Executed, steps: list[StepContext]) -> list[StepContext]:
                 words = replace(words, outputs=told, report=_reports(aim, ways, own))
             found[step] = found[step]._replace(wording=words)
     return found
+
+
+def _omissions(aimed: Aimed, aim: Aim, step: int) -> dict[str, Omission]:
+    """Return what a step's arguments are called that a message may leave out."""
+    return {
+        argument: Omission((), aim.lacking[one.name].label)
+        for one in aimed.said
+        if one.name in aim.lacking
+        for place, argument in one.places
+        if place == step
+    }
 
 
 def _reports(aim: Aim, ways: Sequence[str], own: Sequence[tuple[str, int]]) -> tuple[str, ...]:
@@ -145,6 +188,8 @@ def _bared(text: str) -> str:
     )
 
 
+# The manner of writing dates that no person talks in.
+_OF_MACHINES = 2
 # Where Unicode keeps room for private use.
 _SHIELD, _SHIELDED = 0xE000, 0x1800
 
@@ -155,6 +200,10 @@ class Aimful(Told):
     def __init__(self, task: Executed, *given: object) -> None:
         super().__init__(task, *given)  # type: ignore[arg-type]
         self.aims = {one.turn: one for one in task.aims}
+        if self.style.manner == _OF_MACHINES:
+            self.style = self.style._replace(manner=0 if self.style.british else 1)
+        self.answered: dict[int, str] = {}
+        self.opened: set[str] = set()
 
     def in_order(self, asked: Sequence[int]) -> list[int]:
         """Order what a message asks for as the aim has it."""
@@ -167,24 +216,149 @@ class Aimful(Told):
             return sorted(asked, key=lambda step: (self.telling.turn_of[step], names[step]))
         return super().in_order(asked)
 
+    def aim_of(self, aimed: Aimed) -> Aim:
+        """Return the aim that a message follows."""
+        return aim_of(aimed)
+
+    def aim_at(self, said: Said) -> Aim:
+        """Return the aim that has a value."""
+        return next(
+            aim_of(one) for one in self.aims.values() if any(each.name == said.name for each in one.said)
+        )
+
+    def message(self, turn: int, asked: Sequence[int]) -> str:
+        """Write a message of the user."""
+        act = self.talk.at(turn, *AIM_MESSAGES)
+        if act is not None and self._follows(act, turn):
+            return AIM_MESSAGES[act.what](self, act, turn)
+        return super().message(turn, asked)
+
+    def _follows(self, act: Act, turn: int) -> bool:
+        """Say whether what a message does is about an aim."""
+        return turn in self.aims or (act.what in {"lacks", "confirms"} and turn + 1 in self.aims)
+
     def plain_message(self, asked: Sequence[int], turn: int, templates: object) -> str:
         """Write a message that says an aim in one of its ways."""
         if turn not in self.aims:
             return super().plain_message(asked, turn, templates)  # type: ignore[arg-type]
         aimed = self.aims[turn]
         aim = aim_of(aimed)
-        ways = list(aim.ways) if aimed.way < 0 else [aim.ways[aimed.way]]
-        fewest = min(self.used[way] for way in ways)
-        way = pick_one([one for one in ways if self.used[one] == fewest], self.rng)
-        self.used[way] += 1
-        said = {one.name: one for one in aimed.said}
-        text = self._written(segments_of(way, self.style), said, aimed)
-        if turn and self.rng.random() < _OPENED:
-            text = pick_one(_OPENERS, self.rng) + capital(text)
+        return self.say(aimed, list(aim.ways) if aimed.way < 0 else [aim.ways[aimed.way]], turn, again=True)
+
+    def _ways_again(self, aimed: Aimed, turn: int) -> list[str]:
+        """Return the ways in which an aim leaves out what the message before has said."""
+        before = self.aims.get(turn - 1)
+        if before is None or before.domain != aimed.domain:
+            return []
+        aim = aim_of(aimed)
+        # Where a journey begins is never "there".
+        known = {one.value for one in before.said if isinstance(one.value, str) and one.name != "origin"}
+        own = {one.name: one.value for one in aimed.said}
+        needed = set.intersection(*(stated_names(way) for way in aim.ways))
+        left_out = {way: needed - stated_names(way) for way in aim.again}
+        return [
+            way
+            for way, names in left_out.items()
+            if all(isinstance(own.get(name), str) and own[name] in known for name in names)
+            and not any(one.name in names and self._is_one_of_several(one, turn - 1) for one in aimed.said)
+        ]
+
+    def _is_one_of_several(self, said: Said, turn: int) -> bool:
+        """Say whether a message or its answer names another of the same kind: then "their" could mean either."""
+        if not said.places:
+            return False
+        step, argument = said.places[0]
+        semantic = self.steps[step].operation.tool.parameters[argument].get("x-semantic", "")
+        # "That day" after two days were said.
+        days = [
+            one.value[:10]
+            for one in self.aims[turn].said
+            if one.surface in _DAYS and isinstance(one.value, str)
+        ]
+        if said.surface in _DAYS and any(day != str(said.value)[:10] for day in days):
+            return True
+        shown = [
+            value
+            for number, one in enumerate(self.steps)
+            if self.telling.turn_of[number] == turn
+            for kind, value in semantic_values(one.operation.tool.output_schema, one.result)
+            if kind == semantic and value != said.value
+        ]
+        return any(str(value) in self.answered.get(turn, "") for value in shown)
+
+    def say(self, aimed: Aimed, ways: Sequence[str], turn: int, *, again: bool = False) -> str:
+        """Write a whole message in one of several ways.
+
+        Args:
+            aimed: The aim.
+            ways: They.
+            turn: The message.
+            again: Whether it may leave out what the message before has said.
+        """
+        shorter = self._ways_again(aimed, turn) if again and self.rng.random() < _AGAIN else []
+        if turn and again:
+            # Who has said why they ask says it once: a second story soon contradicts the first.
+            ways = sorted(ways, key=lambda way: len(way.split()))[: max(_FEWEST, len(ways) // 2)]
+        text = self.written(aimed, self.choose(shorter or ways))
+        if shorter:
+            noted = {(one.step, one.argument) for one in self.said}
+            for one in aimed.said:
+                if one.places and one.places[0] not in noted:
+                    self.value_of(one)
+        elif turn and self.rng.random() < _OPENED:
+            left = [one for one in self._openers(aimed, turn) if one not in self.opened]
+            opener = pick_one(left, self.rng) if left else ""
+            self.opened.add(opener)
+            text = opener + capital(text)
         return with_articles(one_stop(capital(text)))
 
+    def _openers(self, aimed: Aimed, turn: int) -> tuple[str, ...]:
+        """Return how a later message may begin, by what was answered before it."""
+        act = self.talk.at(turn - 1, "fails", "forbids", "declines")
+        if act is not None and (act.what != "fails" or act.argument == FOR_GOOD):
+            return _AFTER_A_NO
+        before = {one.value for each in self.aims.values() if each.turn < turn for one in each.said}
+        if not any(isinstance(one.value, str) and one.value in before for one in aimed.said):
+            return _ELSEWHERE
+        told = [step for step in self.telling.asked if self.telling.turn_of[step] == turn - 1]
+        news = told and all(self.steps[step].operation.tool.effects == "read" for step in told)
+        return (*_OPENERS, *_AFTER_NEWS) if news else _OPENERS
+
+    def choose(self, ways: Sequence[str]) -> str:
+        """Return the way that was used least."""
+        fewest = min(self.used[way] for way in ways)
+        way: str = pick_one([one for one in ways if self.used[one] == fewest], self.rng)
+        self.used[way] += 1
+        return way
+
+    def written(self, aimed: Aimed, way: str) -> str:
+        """Write a way with its values."""
+        return self._written(segments_of(way, self.style), {one.name: one for one in aimed.said}, aimed)
+
+    def unnoted(self, aimed: Aimed, ways: Sequence[str]) -> str:
+        """Write one of several ways as the assistant says it: what it names counts for nothing that the user said."""
+        known = list(self.said)
+        try:
+            return with_articles(self.written(aimed, self.choose(ways)))
+        finally:
+            self.said = known
+
+    def value_of(self, one: Said) -> str:
+        """Write a value as the user says it, and note that it was said."""
+        return self._value(one)
+
     def answer(self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]]) -> str:
-        """Write the answer to a message: what was done for all that fit is told in one sentence."""
+        """Write the answer to a message."""
+        act = self.talk.at(turn, *AIM_ANSWERS)
+        follows = act is not None and (self._follows(act, turn) or self._follows(act, turn - 1))
+        own = AIM_ANSWERS[act.what](self, act, turn, needed) if act is not None and follows else ""
+        self.answered[turn] = own or self.own_answer(turn, asked, needed)
+        return self.answered[turn]
+
+    def own_answer(
+        self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]], *, lead: bool = True
+    ) -> str:
+        """Write what an answer tells: what was done for all that fit is told in one sentence."""
         if turn not in self.aims:
             return super().answer(turn, asked, needed)
         aimed, steps, left = self.aims[turn], list(self.steps), list(asked)
@@ -192,7 +366,7 @@ class Aimful(Told):
         for call in aim.calls:
             telling = aim.telling(call)
             made = [step for step, name, _ in sorted(aimed.calls, key=lambda one: one[2]) if name == call]
-            if telling is None or not telling.line or not set(made) <= set(asked):
+            if telling is None or not telling.line or not made or not set(made) <= set(asked):
                 continue
             lines = []
             for step in made:
@@ -208,7 +382,8 @@ class Aimful(Told):
         own = self.steps
         self.steps = steps
         try:
-            return one_stop(_bared(super().answer(turn, left, needed)))
+            answer = write_response(self.steps, left, self.rng, self.style, needed, self.wanted, lead=lead)
+            return one_stop(_bared(answer))
         finally:
             self.steps = own
 
@@ -224,6 +399,11 @@ class Aimful(Told):
                 raise QueryFaultError("unsayable", f"{aimed.name} has nothing called {text}")
             else:
                 value = self._value(said[text])
+                if _BEGINS.search(out) and value[:1].islower() and "@" not in value:
+                    self.said = [
+                        one._replace(text=capital(value)) if one.text == value else one for one in self.said
+                    ]
+                    value = capital(value)
                 out += counted(said[text].value, value, noun) if noun and value[:1].isdigit() else value
         return out
 

@@ -101,7 +101,7 @@ class ScenarioLanguage:
             identity = *identity, task.talk.kind
         rng = rng_for(self.config.seed, "language", scenario.scenario_id, identity)
         text = ", ".join(scenario.atoms[step.atom].tool for step in task.steps)
-        every = [*steps, *unmade_of(task, self.world.operations, self.wording)]
+        every = aim_steps(task, [*steps, *unmade_of(task, self.world.operations, self.wording)])
         before = before_of(len(every), [step.bound for step in every], task.order_edges)
         unmade = [act.turn for act in task.talk.acts if act.what in {"forbids", "confirms"}]
         turn_of = (*task.turn_of, *(unmade[0] for _ in task.talk.unmade))

@@ -27,6 +27,17 @@ def reminder(**changes):
     return aim | changes
 
 
+def lacking(**changes):
+    """Return how the aim that is in order is said without its lead time, with some of it changed."""
+    whole = {
+        "label": "lead time",
+        "asks": ["How long before?"],
+        "ways": ['Remind me of "{event.title}" on {date}.'],
+        "gives": ["{lead_time} before."],
+    }
+    return {"lead_time": whole | changes}
+
+
 def read(tmp_path, aim):
     """Write one aim into a file and read it back."""
     file = tmp_path / "goals.yaml"
@@ -52,6 +63,11 @@ def call(name, **fields):
 
 def test_an_aim_in_order_has_no_finding(tmp_path):
     assert found(tmp_path, reminder()) == []
+    more = {
+        "deed": 'set a reminder for "{event.title}"',
+        "again": ['And {lead_time} before "{event.title}".'],
+    }
+    assert found(tmp_path, reminder(**more, lacking=lacking(), otherwise=["date"])) == []
 
 
 def test_no_file_means_no_aims(tmp_path):
@@ -84,6 +100,13 @@ def test_no_file_means_no_aims(tmp_path):
         ({"ways": [*WAYS, WAYS[0] + " Use set_event_reminder."]}, "Use", "says the name of the tool"),
         ({"ways": [*WAYS, WAYS[0].replace("Way", "way")]}, "way", "is no whole message"),
         ({"ways": [*WAYS, WAYS[0]]}, "Way 0", "is a way of one too"),
+        ({"deed": "ring for {colour}"}, "deed", "nothing fills {colour}"),
+        ({"again": [WAYS[0]]}, "again", "leaves nothing out"),
+        ({"otherwise": ["colour"]}, "otherwise", "is no value that every way says"),
+        ({"lacking": lacking(asks=[])}, "lacking", "lacks a question or a way"),
+        ({"lacking": lacking(asks=["Before {lead_time}?"])}, "Before", "says {lead_time} all the same"),
+        ({"lacking": lacking(ways=["Remind me of \"{event.title}\"."])}, "Remind", "does not state {date}"),
+        ({"lacking": lacking(gives=["That early."])}, "That early", "does not give {lead_time}"),
         ({"tell": ["nothing"]}, "tell", "there is no call nothing"),
         ({"tell": {"alarm": {"values": ["/event_id"], "as": ["a", "b", "c"]}}}, "tell", "is no value"),
         ({"tell": {"alarm": {"values": ["/remind_at"], "as": ["it is set"] * 3}}}, "it is set", "does not tell"),

@@ -170,14 +170,82 @@ def test_twins_say_the_same_and_do_what_their_states_demand():
         said_in(scenario, task)
 
 
+def talks_of(domain, kind, count=6):
+    """Return conversations of one kind in the first scenarios of a domain, each with its scenario."""
+    made = msgspec.structs.replace(
+        config(f"builtin:{domain}", mixed_share=0.0), conversations=ConversationConfig({kind: 0.6})
+    )
+    return [
+        (scenario, task)
+        for number in range(count)
+        for scenario in execute_with_variants(made, draw_scenario(made, number))
+        for task in scenario.items
+        if isinstance(task, Executed) and task.talk.kind == kind
+    ]
+
+
 def test_several_aims_make_several_messages_each_in_the_state_at_its_time():
-    found = [(scenario, task) for scenario, task in follow_aims("calendar") if len(task.aims) > 1]
+    found = talks_of("calendar", "long")
     assert found
     for scenario, task in found:
         assert sorted(task.turn_of) == list(task.turn_of)
         assert [one.turn for one in task.aims] == list(range(len(task.aims)))
         assert len({one.name for one in task.aims}) == len(task.aims)
         said_in(scenario, task)
+
+
+@pytest.mark.parametrize("domain", ["banking", "boards"])
+def test_what_an_earlier_message_has_looked_up_is_not_looked_up_again(domain):
+    found = talks_of(domain, "long")
+    assert found
+    taken = 0
+    for _, task in found:
+        calls = [(step.tool, json.dumps(step.arguments, sort_keys=True)) for step in task.steps]
+        assert len(set(calls)) == len(calls)
+        taken += sum(
+            task.turn_of[source] < task.turn_of[number]
+            for number, step in enumerate(task.steps)
+            for _, source, _ in step.bound
+        )
+        # Its own calls only: what is taken from before belongs to the aim of that message.
+        for one in task.aims:
+            assert {task.turn_of[step] for step, _, _ in one.calls} <= {one.turn}
+    assert taken
+
+
+def test_a_message_leaves_out_what_its_aim_can_be_said_without_and_the_question_asks_for_it():
+    found = talks_of("banking", "missing_value")
+    assert found
+    for scenario, task in found:
+        said = said_in(scenario, task)
+        lacks, gives = task.talk.acts
+        [aimed] = [one for one in task.aims if one.turn == gives.turn]
+        [value] = [one for one in aimed.said if (lacks.step, lacks.argument) in one.places]
+        lacking = goals_of(aimed.domain)[aimed.name].lacking[value.name]
+        assert said.turn_responses[lacks.turn] in lacking.asks
+        assert json.loads(msgspec.json.encode(said.brief))["messages"][gives.turn]["label"] == lacking.label
+        if isinstance(value.value, str) and value.value.isalpha():
+            assert value.value not in said.turns[lacks.turn]
+            assert value.value.lower() in said.turns[gives.turn].lower()
+
+
+def test_a_rule_is_answered_with_what_the_aim_would_have_done():
+    found = [one for one in talks_of("banking", "rule") if one[1].talk.acts]
+    assert found
+    kinds = set()
+    for scenario, task in found:
+        said = said_in(scenario, task)
+        first = task.talk.acts[0]
+        kinds.add(first.what)
+        answer = (*said.turn_responses, said.response)[first.turn]
+        assert answer.endswith((".", "?"))
+        if first.what == "forbids":
+            # Nothing of it is done.
+            assert first.turn not in task.turn_of
+            assert first.value.split(",")[0][1:] in answer
+        else:
+            assert "?" in answer or "confirm" in answer
+    assert len(kinds) == 2
 
 
 def test_the_share_of_aims_is_a_setting():

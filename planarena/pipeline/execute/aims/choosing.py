@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -52,7 +52,12 @@ _ORDERED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def choose(
-    pick: Pick, rows: Any, where: Mapping[str, Any], tied: Callable[[int], bool], rng: Random
+    pick: Pick,
+    rows: Any,
+    where: Mapping[str, Any],
+    tied: Callable[[int], bool],
+    rng: Random,
+    topic: Collection[Any] = (),
 ) -> list[int]:
     """Return the places of the records that a pick means.
 
@@ -62,6 +67,7 @@ def choose(
         where: Its tests, with their values filled in.
         tied: Says whether what orders the list leaves a record's place open.
         rng: Draws the one that the user names.
+        topic: What the conversation is about so far: such a one comes first.
 
     Raises:
         Misfit: It means none, or not exactly one.
@@ -88,6 +94,7 @@ def choose(
         own = [at for at in good if names[at] not in (None, "") and names.count(names[at]) == 1]
         if not own:
             raise Misfit(f"no record has a {pick.named} of its own")
+        own = [at for at in own if names[at] in topic] or own
         return [own[rng.randrange(len(own))]]
     if pick.way == "place":
         place = _PLACES[pick.place]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from planarena.environments.goals import AimCall, Pick, place_of
@@ -143,7 +143,7 @@ class AimDraw(Spoken):
             if (known := self.given.get(f"{name}.{pick.named}")) is not None:
                 # In another state the user still names the same one.
                 where = {**where, pick.named: known}
-            places = choose(pick, rows, where, tied, self.rng)
+            places = choose(pick, rows, where, tied, self.rng, self.topic)
             found += [(line, at) for at in places]
             if pick.named:
                 self._note(name, pick, rows[places[0]], line)
@@ -186,12 +186,13 @@ class AimDraw(Spoken):
         """Return the records of a call's result that are meant, as (pick, place)."""
         return [(name, at) for name, found in self.picked.items() for one, at in found if one == line]
 
-    def noted(self, steps: Sequence[int], turn: int) -> Aimed:
+    def noted(self, steps: Sequence[int], turn: int, taken: Collection[int] = ()) -> Aimed:
         """Return the aim as it is noted in its task.
 
         Args:
             steps: By call, its step.
             turn: The message.
+            taken: The calls that an earlier message has made.
         """
         said = tuple(
             Said(
@@ -207,5 +208,9 @@ class AimDraw(Spoken):
             for name, found in self.picked.items()
             for number, (line, at) in enumerate(found)
         )
-        calls = tuple(sorted((steps[line], one.name, one.number) for line, one in enumerate(self.made)))
+        calls = tuple(
+            sorted(
+                (steps[line], one.name, one.number) for line, one in enumerate(self.made) if line not in taken
+            )
+        )
         return Aimed(self.domain, self.name, turn, calls, said, picked, self.branch, self.way)

@@ -10,18 +10,21 @@ from planarena.environments.catalog import ACROSS, goals_of, seeds_of
 from planarena.environments.goals import Aim
 from planarena.pipeline.execute.aims.drawing import AimDraw, Misfit
 from planarena.pipeline.execute.aims.proving import prove_aims
+from planarena.pipeline.execute.aims.redrawing import draw_again
 from planarena.pipeline.execute.aims.twins import draw_twin
-from planarena.pipeline.execute.conversations.drafting import Settled, owned
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.drafting import Settled, owned
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Discard, Executed
 from planarena.records.canonical import canonical_json
 
-__all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "tools_for_aims"]
+__all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "go_on", "lengthened", "tools_for_aims"]
 
 # Draws of one aim in one scenario, and how often it may be drawn there.
 _TRIES, _MOST_OF_ONE = 3, 2
-# Shares of the conversations in which another aim follows, and of those in which a third does; how many are tried [ours].
-_SEVERAL, _THIRD, _MOST_OTHERS = 0.4, 0.3, 4
+# Share of the tasks in which other aims follow, and how many messages there are to be, with their weights [ours].
+_SEVERAL, _MESSAGES = 0.02, ((2, 0.2), (3, 0.4), (4, 0.4))
+# Other aims that are tried for each message.
+_MOST_OTHERS = 5
 
 
 def aims_for(domains: Sequence[str], tools: Sequence[str]) -> list[tuple[str, str, Aim]]:
@@ -101,24 +104,100 @@ def draw_aims(
 
 
 def _followed(shop: Workshop, draw: AimDraw, settled: Settled, rng: Random, most: int) -> Settled:
-    """Return an aim, or a conversation in which one or two others follow it."""
-    wanted = 1 + (rng.random() < _SEVERAL) * (1 + (rng.random() < _THIRD))
-    draws = [draw]
-    others = [one for one in aims_for(shop.domains, shop.tools) if one[1] != draw.name]
+    """Return an aim, or a conversation in which others about the same thing follow it."""
+    return _longer(shop, [draw], rng, most) or settled if rng.random() < _SEVERAL else settled
+
+
+def _longer(shop: Workshop, draws: list[AimDraw], rng: Random, most: int) -> Settled | None:
+    settled = None
+    [messages] = rng.choices([number for number, _ in _MESSAGES], [share for _, share in _MESSAGES])
+    while len(draws) < messages and (longer := go_on(shop, draws, rng, most)) is not None:
+        settled = longer
+    return settled
+
+
+def lengthened(shop: Workshop, task: Executed, most: int) -> Executed:
+    """Return a task with other aims about the same thing behind its own; as it is where none fits.
+
+    Args:
+        shop: The scenario.
+        task: Follows aims.
+        most: Most calls of the whole.
+    """
+    draws: list[AimDraw] = []
+    try:
+        for one in task.aims:
+            draws.append(draw_again(shop, one, draws))
+    except Misfit:
+        return task
+    settled = _longer(shop, draws, shop.rng, most)
+    return task if settled is None else owned(shop, settled)
+
+
+def go_on(
+    shop: Workshop, draws: list[AimDraw], rng: Random, most: int, *, anything: bool = False
+) -> Settled | None:
+    """Have another aim follow those of a conversation; None where none of those that are tried fits.
+
+    Args:
+        shop: The scenario.
+        draws: The aims so far, which the new one is added to.
+        rng: Draws.
+        most: Most calls of the whole.
+        anything: Whether it may be about something else.
+    """
+    others = [one for one in aims_for(shop.domains, shop.tools) if all(one[1] != draw.name for draw in draws)]
     rng.shuffle(others)
-    for domain, name, aim in others[:_MOST_OTHERS]:
-        if len(draws) >= wanted:
-            break
+    topic = {value for draw in draws for value in _things(draw)}
+    said = {text for draw in draws for text in _texts(draw)}
+    tools = {call.tool for draw in draws for call in draw.aim.calls.values()}
+    # What begins with the same look-up is about the same kind of thing.
+    others.sort(key=lambda one: not one[2].tools & tools)
+    for domain, name, aim in others[: _MOST_OTHERS * (1 + anything)]:
         try:
-            other = AimDraw(shop, domain, name, aim, seeds_of(domain), rng).carry_out(draws)
+            other = AimDraw(shop, domain, name, aim, seeds_of(domain), rng, topic=topic).carry_out(draws)
+            if (not anything and not topic & _things(other)) or said & _texts(other):
+                continue
             longer = prove_aims([*draws, other])
         except Misfit:
             continue
-        if len(longer.task.steps) > most:
-            continue
-        settled = longer
-        draws.append(other)
-    return settled
+        if len(longer.task.steps) <= most:
+            draws.append(other)
+            return longer
+    return None
+
+
+def _things(draw: AimDraw) -> set[str]:
+    """Return what an aim is about: the names and ids that its look-ups take, or its only calls."""
+    found: set[str] = set()
+    looks = [one for one in draw.made if draw.shop.reads(one.atom.tool)]
+    for one in looks or draw.made:
+        schemas = draw.world.operations[one.atom.tool].tool.parameters
+        found |= {
+            value
+            for name, value in one.arguments.items()
+            if isinstance(value, str)
+            and "enum" not in schemas[name]
+            and (schemas[name].get("x-hidden") or schemas[name].get("x-semantic"))
+            and len(value) <= _LONGEST_NAME
+        }
+    return found
+
+
+def _texts(draw: AimDraw) -> set[str]:
+    """Return the texts that somebody dictates: nobody says the same twice."""
+    return {
+        value
+        for one in draw.made
+        if not draw.shop.reads(one.atom.tool)
+        for value in one.atom.arguments.values()
+        if isinstance(value, str) and value.count(" ") >= _WORDS
+    }
+
+
+# What has so many spaces is a sentence; what is longer is no name.
+_WORDS = 3
+_LONGEST_NAME = 60
 
 
 def draw_every(shop: Workshop, names: Sequence[str], rng: Random) -> list[tuple[str, Executed | Discard]]:

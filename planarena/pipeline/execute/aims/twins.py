@@ -7,7 +7,7 @@ from typing import Any
 from planarena.environments import World
 from planarena.pipeline.execute.aims.drawing import AimDraw, Misfit
 from planarena.pipeline.execute.aims.proving import prove_aims
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.workshop import Made, Workshop
 
 __all__ = ["draw_twin"]
 

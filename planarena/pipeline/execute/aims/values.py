@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from random import Random
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from planarena.environments.goals import Aim, AimCall, Condition, Known, Value, 
 from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer, schema_at
 from planarena.pipeline.execute.aims.choosing import Misfit, draw_plain, fits, near
-from planarena.pipeline.execute.conversations.workshop import Workshop
+from planarena.pipeline.execute.workshop import Workshop
 from planarena.tasks.atoms import Atom, resolve
 
 __all__ = ["MadeCall", "Spoken"]
@@ -40,6 +40,7 @@ class Spoken:
         rng: Draws.
         said: Values that are said already, as in a draw in another state.
         way: Which of its ways says it.
+        topic: What the conversation is about so far, which values are drawn from where they can be.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Spoken:
         rng: Random,
         said: Mapping[str, Any] | None = None,
         way: int = -1,
+        topic: Collection[Any] = (),
     ) -> None:
         self.shop, self.domain, self.name, self.aim = shop, domain, name, aim
         self.seeds, self.rng = seeds, rng
@@ -67,7 +69,7 @@ class Spoken:
         self.picked: dict[str, list[tuple[int, int]]] = {}
         self.many: set[str] = set()
         self.names = names_said(aim, self.world.operations)
-        self.branch, self.way = "", way
+        self.branch, self.way, self.topic = "", way, topic
 
     def say(self, name: str, value: Any, tool: str, argument: str) -> None:
         """Note a value that the user says, which the next call takes."""
@@ -112,8 +114,13 @@ class Spoken:
             good = [one for one in good if any(key in one for key in optional)] or good
         if not good:
             raise Misfit(f"{call.tool} proposes no {', '.join(wanted)}")
+        most = max(self._on_topic(one.values()) for one in good)
+        good = [one for one in good if self._on_topic(one.values()) == most]
         chosen = good[self.rng.randrange(len(good))]
         return {key: chosen[key] for key in (*wanted, *optional) if chosen.get(key, BOUND) is not BOUND}
+
+    def _on_topic(self, values: Iterable[Any]) -> int:
+        return sum(isinstance(one, str | int | float) and one in self.topic for one in values)
 
     def _proposals(self, tool: str) -> list[dict[str, Any]]:
         """Return what a tool proposes in the present state."""
@@ -159,6 +166,7 @@ class Spoken:
             good = list(self._known(name, value))
         if not good:
             raise Misfit(f"nothing to draw {name} from")
+        good = [one for one in good if self._on_topic([one])] or good
         return good[self.rng.randrange(len(good))]
 
     def _known(self, name: str, value: Value) -> list[Any]:

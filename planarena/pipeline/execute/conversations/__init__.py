@@ -6,7 +6,6 @@ task does not lend itself to it. What is said is the business of `planarena.pipe
 
 from __future__ import annotations
 
-from planarena.pipeline.execute.conversations.converse import AS_SAID, converse, variant_of
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.conversations.converse import converse, variant_of
 
-__all__ = ["AS_SAID", "Made", "Workshop", "converse", "variant_of"]
+__all__ = ["converse", "variant_of"]

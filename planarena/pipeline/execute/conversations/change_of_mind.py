@@ -14,21 +14,24 @@ from msgspec.structs import replace
 
 from planarena.environments.wording import parse_pointer
 from planarena.generate.semantic_values import semantic_values
-from planarena.pipeline.execute.conversations.drafting import (
+from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, prove_aims
+from planarena.pipeline.execute.drafting import (
     Line,
+    later,
     lines_of,
     owned,
     placed,
     serves_its_message,
     settle,
+    settled_with,
     twin,
 )
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, Talk
 from planarena.records.canonical import content_id
 from planarena.tasks.atoms import Atom, Call, resolve
 
-__all__ = ["change_the_mind"]
+__all__ = ["change_the_mind", "other_values"]
 
 _MOST_VALUES = 4
 # "5, not 2" could mean anything in a message; nobody says a long text twice.
@@ -41,7 +44,7 @@ _CHANGEABLE = frozenset(
 
 def change_the_mind(shop: Workshop, task: Executed) -> Made | None:
     """Return a task as a conversation in which the user thinks better of something; None where none of the ways fits."""
-    ways = {_slip: 0.2, _correct: 0.3, _take_back: 0.5}
+    ways = {_slip: 0.6, _correct: 0.25, _take_back: 0.15}
     order = sorted(ways, key=lambda way: shop.rng.random() ** (1 / ways[way]), reverse=True)
     for way in order:
         made = way(shop, task)
@@ -50,7 +53,7 @@ def change_the_mind(shop: Workshop, task: Executed) -> Made | None:
     return None
 
 
-def _others(shop: Workshop, task: Executed, number: int, name: str) -> list[Any]:
+def other_values(shop: Workshop, task: Executed, number: int, name: str) -> list[Any]:
     """Return values that could stand in the place of an argument, as ones that the user might have said first."""
     step = task.steps[number]
     schema = shop.world.operations[step.tool].tool.parameters[name]
@@ -80,9 +83,14 @@ def _is_sayable(value: Any) -> bool:
 
 def _places(shop: Workshop, task: Executed) -> list[tuple[int, str]]:
     """Return the values that messages tell and that could be others, in a drawn order."""
-    found = [
-        (number, name) for number in task.reported for name in shop.atoms[task.steps[number].atom].arguments
-    ]
+    if task.aims:
+        found = [one.places[0] for aimed in task.aims for one in aimed.said if len(one.places) == 1]
+    else:
+        found = [
+            (number, name)
+            for number in task.reported
+            for name in shop.atoms[task.steps[number].atom].arguments
+        ]
     shop.rng.shuffle(found)
     return found
 
@@ -91,7 +99,7 @@ def _slip(shop: Workshop, task: Executed) -> Made | None:
     """A message says a value and corrects it: the calls are those of the last word."""
     program = shop.program(task)
     for number, name in _places(shop, task):
-        for other in _others(shop, task, number, name):
+        for other in other_values(shop, task, number, name):
             call = program[number]
             wrong = Call(call.tool, {**call.literals, name: other}, call.bound)
             # Where the value that was taken back does as well, nothing shows that it was.
@@ -102,20 +110,22 @@ def _slip(shop: Workshop, task: Executed) -> Made | None:
     return None
 
 
-def _later(lines: Sequence[Line], turn: int) -> list[Line]:
+def _room(lines: Sequence[Line], turn: int) -> list[Line]:
     """Make room for a message after one."""
     return [line._replace(turn=line.turn + (line.turn > turn)) for line in lines]
 
 
 def _correct(shop: Workshop, task: Executed) -> Made | None:
     """What was carried out is carried out once more with another value."""
+    if task.aims:
+        return _correct_an_aim(shop, task)
     base = lines_of(shop, task)
     for number, name in _places(shop, task):
         line = base[number]
         if serves_its_message(base, number):
             continue
-        for other in _others(shop, task, number, name):
-            lines = _later(base, line.turn)
+        for other in other_values(shop, task, number, name):
+            lines = _room(base, line.turn)
             first = len(lines)
             lines[number] = line._replace(turn=line.turn + 1, after=line.after | {first})
             lines.append(line._replace(atom=twin(line.atom, **{name: other})))
@@ -125,6 +135,33 @@ def _correct(shop: Workshop, task: Executed) -> Made | None:
             if not _differs(settled.task, settled.place[first], settled.place[number]):
                 continue
             act = placed(Act(line.turn + 1, "corrects", number, name, other), settled)
+            talk = Talk("change_of_mind", (act,), task.turns + 1, settled.task.talk.goals)
+            return Made(replace(owned(shop, settled), talk=talk))
+    return None
+
+
+def _correct_an_aim(shop: Workshop, task: Executed) -> Made | None:
+    """An aim is carried out with another value first, and then as it is."""
+    found = [(aimed, said) for aimed in task.aims for said in aimed.said if said.places]
+    shop.rng.shuffle(found)
+    for aimed, said in found:
+        number, name = said.places[0]
+        for other in other_values(shop, task, number, name) if task.turn_of[number] == aimed.turn else ():
+            draws: list[AimDraw] = []
+            try:
+                for one in task.aims:
+                    if one is aimed:
+                        draws.append(draw_again(shop, one, draws, {said.name: other}))
+                    draws.append(draw_again(shop, one, draws))
+                settled = prove_aims(draws, undone=True)
+            except Misfit:
+                continue
+            if settled.task.goal.final_state_hash != task.goal.final_state_hash:
+                continue
+            turn = aimed.turn + 1
+            [right] = [one for one in settled.task.aims if one.turn == turn]
+            place = next(one.places[0][0] for one in right.said if one.name == said.name)
+            act = Act(turn, "corrects", place, name, other)
             talk = Talk("change_of_mind", (act,), task.turns + 1, settled.task.talk.goals)
             return Made(replace(owned(shop, settled), talk=talk))
     return None
@@ -146,9 +183,10 @@ def _take_back(shop: Workshop, task: Executed) -> Made | None:
         if any(source == number for one in base for _, source, _ in one.bound):
             continue  # what came of it is used
         for undoing in _undoing(shop, task, number):
-            lines = _later(base, line.turn)
+            lines = _room(base, line.turn)
             lines.append(undoing._replace(turn=line.turn + 1, told=True, after=frozenset({number})))
-            settled = settle(shop, lines, task.turns + 1, undone=True)
+            moved = replace(task, aims=later(task.aims, line.turn + 1))
+            settled = settled_with(shop, moved, lines, task.turns + 1, undone=True)
             if settled is None:
                 continue
             back = settled.place[len(lines) - 1]

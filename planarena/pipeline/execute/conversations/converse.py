@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from planarena.pipeline.execute.aims import lengthened
 from planarena.pipeline.execute.conversations.change_of_mind import change_the_mind
 from planarena.pipeline.execute.conversations.failed_call import let_a_call_fail
 from planarena.pipeline.execute.conversations.long import go_on_for_long
-from planarena.pipeline.execute.conversations.missing_value import leave_out_a_value
+from planarena.pipeline.execute.conversations.missing_value import leave_out_a_value, may_leave_one_out
 from planarena.pipeline.execute.conversations.noise import add_noise
-from planarena.pipeline.execute.conversations.rule import bring_in_a_rule
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.conversations.rule import bring_in_a_rule, has_a_rule
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario
 from planarena.records.canonical import canonical_json, content_id
 from planarena.tasks.atoms import Atom
 
-__all__ = ["AS_SAID", "KINDS", "converse", "variant_of"]
+__all__ = ["KINDS", "converse", "variant_of"]
 
 KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "rule": bring_in_a_rule,
@@ -28,12 +29,19 @@ KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "failed_call": let_a_call_fail,
     "missing_value": leave_out_a_value,
 }
-# Kinds in which what an aim says stays as it is.
-AS_SAID = frozenset({"noise", "long"})
+# Kinds of several messages in any case: by kind how often its task goes on with more of them [ours].
+_GOES_ON = {"missing_value": 0.65, "rule": 0.9, "change_of_mind": 0.05, "failed_call": 0.12}
+_MOST_CALLS = 7
+# What can be told of a task before anything is executed.
+_FITS: dict[str, Callable[[Workshop, Executed], bool]] = {
+    "rule": has_a_rule,
+    "missing_value": may_leave_one_out,
+}
 # Some conversations are refused later, by the checks of their words or as duplicates: more are made than are wanted.
-_MORE = 1.35
+_MORE = {"rule": 1.5, "change_of_mind": 1.5, "failed_call": 1.3}
+_MORE_OF_OTHERS = 1.2
 # Tasks that are tried for each conversation that is wanted.
-_TRIES = 4
+_TRIES = 8
 
 
 def converse(
@@ -54,23 +62,26 @@ def converse(
     free = [place for place, item in enumerate(items) if isinstance(item, Executed) and not item.unproven]
     whole = min(len(free), most) if most else len(free)
     shop.rng.shuffle(free)
+    # What people want makes better conversations than what can be executed.
+    free = [place for place in free if _aims_of(items[place])] or free
     elsewhere: list[Made] = []
     # What few tasks allow chooses first.
     for kind, make in KINDS.items():
-        wanted = shares.get(kind, 0.0) * whole * _MORE
+        wanted = shares.get(kind, 0.0) * whole * _MORE.get(kind, _MORE_OF_OTHERS)
         count = int(wanted) + (shop.rng.random() < wanted % 1)
         tries = _TRIES * count
-        # Where an aim can be, it is: what people want makes better conversations than what can be executed.
-        for place in sorted(free, key=lambda at: not _aims_of(items[at])) if kind in AS_SAID else list(free):
+        for place in list(free):
             if not count or not tries:
                 break
             item = items[place]
             assert isinstance(item, Executed)
-            if _aims_of(item) and kind not in AS_SAID:
+            if kind in _FITS and not _FITS[kind](shop, item):
                 continue
             tries -= 1
             if kept[place] is None:
                 continue
+            if item.aims and item.turns == 1 and shop.rng.random() < _GOES_ON.get(kind, 0.0):
+                item = lengthened(shop, item, _MOST_CALLS)
             shop.spare = [one for at in free if isinstance(one := kept[at], Executed)]
             made = make(shop, item)
             if made is None:

@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from planarena.environments.catalog import goals_of
 from planarena.environments.faults import fault_record
 from planarena.environments.state import Record
 from planarena.environments.wording import parse_pointer
-from planarena.pipeline.execute.conversations.drafting import (
+from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, prove_aims
+from planarena.pipeline.execute.conversations.change_of_mind import other_values
+from planarena.pipeline.execute.drafting import (
     Line,
     lines_of,
     moved,
@@ -25,7 +28,7 @@ from planarena.pipeline.execute.conversations.drafting import (
     settled_with,
     twin,
 )
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, Talk
 from planarena.tasks.atoms import resolve
 
@@ -43,7 +46,7 @@ _PASSING = (
 _DOWN = (
     (
         "maintenance",
-        "This function is down for maintenance until tomorrow morning; repeating the request does not help.",
+        "This function is down for maintenance until tomorrow morning.",
     ),
     (
         "not_permitted",
@@ -65,20 +68,27 @@ _MEANWHILE: Mapping[str, Callable[[Any], Any]] = {
     "banking.goals.saved": lambda value: round(value % 5 + 0.5, 2),
     "banking.cards.status": lambda _: "cancelled",
     "shopping.products.stock": lambda _: 0,
-    "boards.cards.column": lambda _: "done",
     "vehicles.vehicles.level": lambda _: 3,
-    "hr.requests.status": lambda value: "approved" if value == "pending" else value,
+    "hr.requests.status": lambda value: "withdrawn" if value == "pending" else value,
     "inventory.stock.on_hand": lambda _: 1,
     "support.tickets.status": lambda _: "closed",
     "email.drafts.sent": lambda _: True,
 }
+# How often the user wants something else where the world has changed meanwhile [ours].
+_INSTEAD = 0.6
+# How often an aim is wanted that the world can spoil: few can be, and what passes by itself would take their place [ours].
+_ONLY_MEANWHILE = 0.5
 _ID = re.compile(r"\b[a-z]{1,6}_[0-9a-f]{6,}")
+# Of these an aim that means "the first" or "the cheapest" would take the next: an answer that stops there helps nobody.
+_OF_MANY = ("travel.flights", "travel.hotels", "clinic.slots", "shopping.products")
 _INDEX = re.compile(r"/(\d+)/")
 
 
 def let_a_call_fail(shop: Workshop, task: Executed) -> Made | None:
     """Return a task as a conversation in which a call fails; None where none of the ways fits."""
-    ways = {_meanwhile: 0.42, _passing: 0.33, _stale: 0.12, _down: 0.13}
+    if task.aims and shop.rng.random() < _ONLY_MEANWHILE:
+        return _meanwhile(shop, task)
+    ways = {_meanwhile: 0.42, _passing: 0.3, _stale: 0.12, _down: 0.16}
     order = sorted(ways, key=lambda way: shop.rng.random() ** (1 / ways[way]), reverse=True)
     for way in order:
         made = way(shop, task)
@@ -233,6 +243,8 @@ def _unserved(shop: Workshop, task: Executed, number: int, faults: dict[str, Rec
     lines = lines_of(shop, task)
     if number not in task.reported or serves_its_message(lines, number):
         return None
+    if any(one.branch for one in task.aims if one.turn == task.turn_of[number]):
+        return None  # its answer would say that the one or the other was done
     lines[number] = lines[number]._replace(fails=True)
     found = _without(lines, number)
     # Who says an aim says all of it.
@@ -250,6 +262,8 @@ def _down(shop: Workshop, task: Executed) -> Made | None:
     for number in _firsts(shop, task):
         if sum(step.tool == task.steps[number].tool for step in task.steps) > 1:
             continue
+        if task.aims and shop.reads(task.steps[number].tool) and task.steps[number].bound:
+            continue  # what was looked up before may answer part of it
         code, message = shop.rng.choice(_DOWN)
         faults = {task.steps[number].tool: fault_record(code, message, left=0)}
         made = _unserved(shop, task, number, faults)
@@ -265,10 +279,10 @@ def _meanwhile(shop: Workshop, task: Executed) -> Made | None:
         if shop.reads(tool):
             continue
         changes = _spoilt(shop, task, number)
-        if changes is None:
+        if changes is None or (task.aims and changes[0][0] in _OF_MANY):
             continue
         faults = {tool: fault_record(changes=changes)}
-        ways = [_next_best, _unserved] if shop.rng.random() < 0.75 else [_unserved]
+        ways = [_another, _next_best, _unserved] if shop.rng.random() < _INSTEAD else [_unserved]
         for way in ways:
             made = way(shop, task, number, faults)
             if made is not None:
@@ -306,6 +320,47 @@ def _spoilt(shop: Workshop, task: Executed, number: int) -> list[list[Any]] | No
     finally:
         world.rollback(shop.start)
         world.remember(remembered)
+
+
+def _another(shop: Workshop, task: Executed, number: int, faults: dict[str, Record]) -> Made | None:
+    """After the answer that it did not work, the user takes another value, with which it does."""
+    owner = next((one for one in task.aims if any(step == number for step, _, _ in one.calls)), None)
+    if owner is None or number not in task.reported:
+        return None
+    call = next((name, which) for step, name, which in owner.calls if step == number)
+    try:
+        before: list[AimDraw] = []
+        for one in task.aims:
+            if one.turn < owner.turn:
+                before.append(draw_again(shop, one, before))
+        first = draw_again(shop, owner, before)
+    except Misfit:
+        return None
+    line = next(at for at, one in enumerate(first.made) if (one.name, one.number) == call)
+    if line != len(first.made) - 1:
+        return None
+    sayable = goals_of(owner.domain)[owner.name].otherwise
+    for said in owner.said:
+        for place, name in said.places[:1] if said.name in sayable else ():
+            for other in other_values(shop, task, place, name):
+                with shop.staged(faults):
+                    draws = [*before, first]
+                    try:
+                        draws.append(draw_again(shop, owner, draws, {said.name: other}))
+                        settled = prove_aims(draws, failing=[(len(before), line)])
+                    except Misfit:
+                        continue
+                    state, digest = shop.state()
+                turn = len(before)
+                failed = max(step for step, at in enumerate(settled.task.turn_of) if at == turn)
+                again = next(one for one in settled.task.aims[-1].said if one.name == said.name).places[0]
+                acts = (
+                    Act(turn, "fails", failed, "for good"),
+                    Act(turn + 1, "instead", *again, shop.atoms[task.steps[place].atom].arguments[name]),
+                )
+                made = replace(settled.task, talk=Talk("failed_call", acts, turn + 2))
+                return Made(made, seed_state=state, atoms=settled.atoms, digest=digest)
+    return None
 
 
 def _is_still_next(

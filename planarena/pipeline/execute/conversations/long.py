@@ -8,49 +8,70 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from planarena.pipeline.execute.carried import carried, outputs_by_step
-from planarena.pipeline.execute.conversations.drafting import Line, lines_of, owned, settle, twin
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, go_on
+from planarena.pipeline.execute.drafting import Line, Settled, lines_of, owned, settle, twin
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Executed, Talk
 
 __all__ = ["go_on_for_long"]
 
 _FEWEST, _MOST = 8, 20
 _MOST_PARTS = 4
+# Messages of one that follows aims: how many it goes on to where it can, and how many it may need [ours].
+_MESSAGES, _MOST_MESSAGES = (3, 6), 7
 
 
 def go_on_for_long(shop: Workshop, task: Executed) -> Made | None:
     """Return a task and others of the scenario as one conversation; None where too few fit together."""
-    # What aims say and what is said of free tasks does not go together: the former look up what they name anew.
-    others = [one for one in shop.spare if one is not task and bool(one.aims) == bool(task.aims)]
+    if task.aims:
+        return _of_aims(shop, task)
+    others = [one for one in shop.spare if one is not task and not one.aims]
     shop.rng.shuffle(others)
     # Long parts first: they reach the length with the fewest breaks.
     others.sort(key=lambda one: -len(one.steps))
     parts, lines, turns = [task], lines_of(shop, task), task.turns
-    aims, outputs = task.aims, outputs_by_step(task.aims)
     for one in others:
         if len(lines) >= _FEWEST or len(parts) >= _MOST_PARTS:
             break
         if len(lines) + len(one.steps) > _MOST:
             continue
-        if {(own.domain, own.name) for own in one.aims} & {(own.domain, own.name) for own in aims}:
-            continue  # nobody asks for the same twice in the same words
         longer = [*lines, *_after(shop, one, lines, turns)]
         # Found out here, so that a part that does not fit is left out and not the whole conversation.
-        first = len(lines)
-        added = carried(one.aims, {step: first + step for step in range(len(one.steps))}, turns)
-        told = {**outputs, **outputs_by_step(added)}
-        if settle(shop, longer, turns + one.turns, aimed=bool(aims), outputs=told) is None:
+        if settle(shop, longer, turns + one.turns) is None:
             continue
         parts, lines, turns = [*parts, one], longer, turns + one.turns
-        aims, outputs = (*aims, *added), told
     if len(lines) < _FEWEST or turns < 2:
         return None
-    settled = settle(shop, lines, turns, aimed=bool(aims), outputs=outputs)
+    settled = settle(shop, lines, turns)
     if settled is None:
         return None
-    made = replace(owned(shop, settled), aims=carried(aims, settled.place))
-    return Made(replace(made, talk=Talk("long", (), turns)), parts=tuple(parts[1:]))
+    return Made(replace(owned(shop, settled), talk=Talk("long", (), turns)), parts=tuple(parts[1:]))
+
+
+def _of_aims(shop: Workshop, task: Executed) -> Made | None:
+    """Other aims follow until there are enough calls: as long as there are some, ones about the same thing."""
+    draws: list[AimDraw] = []
+    try:
+        for one in task.aims:
+            draws.append(draw_again(shop, one, draws))
+    except Misfit:
+        return None
+    settled: Settled | None = None
+    most = shop.rng.randint(*_MESSAGES)
+    anything = False
+    while len(draws) < most or settled is None or len(settled.task.steps) < _FEWEST:
+        longer = (
+            go_on(shop, draws, shop.rng, _MOST, anything=anything) if len(draws) < _MOST_MESSAGES else None
+        )
+        if longer is not None:
+            settled = longer
+        elif anything or (settled is not None and len(settled.task.steps) >= _FEWEST):
+            break
+        else:
+            anything = True
+    if settled is None or len(settled.task.steps) < _FEWEST:
+        return None
+    return Made(replace(owned(shop, settled), talk=Talk("long", (), len(draws))))
 
 
 def _after(shop: Workshop, task: Executed, lines: list[Line], turns: int) -> list[Line]:

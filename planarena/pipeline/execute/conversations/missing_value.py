@@ -12,20 +12,32 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.environments.catalog import goals_of
+from planarena.pipeline.execute.drafting import later
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, Talk
 from planarena.proofs import scalars_of
 from planarena.tasks.atoms import Call
 
-__all__ = ["leave_out_a_value"]
+__all__ = ["leave_out_a_value", "may_leave_one_out"]
 
 _MOST_GUESSES = 24
 # What sounds complete without the value: nobody would be asked for it.
 _COMPLETE_WITHOUT = frozenset({("list_note_tasks", "until")})
 
 
+def may_leave_one_out(shop: Workshop, task: Executed) -> bool:  # noqa: ARG001
+    """Say whether an aim has words that leave a value out; of a task without aims it is not known."""
+    return not task.aims or any(goals_of(one.domain)[one.name].lacking for one in task.aims)
+
+
 def leave_out_a_value(shop: Workshop, task: Executed) -> Made | None:
-    """Return a task as a conversation in which a message leaves a value out; None where no value can be left out."""
+    """Return a task as a conversation in which a message leaves a value out; None where no value can be left out.
+
+    A message that follows an aim leaves out what the aim has words for (`lacking`).
+    """
+    if task.aims:
+        return _of_an_aim(shop, task)
     places = [
         (number, name)
         for number in task.reported
@@ -39,6 +51,32 @@ def leave_out_a_value(shop: Workshop, task: Executed) -> Made | None:
             acts = (Act(turn, "lacks", number, name), Act(turn + 1, "gives", number, name))
             later = tuple(one + (one >= turn) for one in task.turn_of)
             return Made(replace(task, turn_of=later, talk=Talk("missing_value", acts)))
+    return None
+
+
+def _of_an_aim(shop: Workshop, task: Executed) -> Made | None:
+    found = [
+        (aimed, said)
+        for aimed in task.aims
+        for said in aimed.said
+        if said.name in goals_of(aimed.domain)[aimed.name].lacking and len(said.places) == 1
+    ]
+    shop.rng.shuffle(found)
+    for aimed, said in found:
+        [(number, name)] = said.places
+        turn = aimed.turn
+        if task.turn_of[number] != turn or not _is_needed(shop, task, number, name):
+            continue
+        acts = (Act(turn, "lacks", number, name), Act(turn + 1, "gives", number, name))
+        after = tuple(one + (one >= turn) for one in task.turn_of)
+        return Made(
+            replace(
+                task,
+                turn_of=after,
+                aims=later(task.aims, turn),
+                talk=Talk("missing_value", acts, task.turns + 1),
+            )
+        )
     return None
 
 

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from planarena.environments import BOUND
 from planarena.environments.wording import names_in, parse_pointer
-from planarena.pipeline.execute.conversations.drafting import Settled, placed, settled_again
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.drafting import Settled, placed, settled_again
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, Talk
 from planarena.records.canonical import canonical_json
 from planarena.tasks.atoms import Call, resolve

@@ -14,9 +14,13 @@ from msgspec.structs import replace
 
 from planarena.environments.policies import Policy, policies_of
 from planarena.environments.wording import parse_pointer
-from planarena.pipeline.execute.conversations.drafting import (
+from planarena.pipeline.aimed import Aimed
+from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, prove_aims
+from planarena.pipeline.execute.carried import carried
+from planarena.pipeline.execute.drafting import (
     Line,
     Settled,
+    later,
     lines_of,
     placed,
     settle,
@@ -24,25 +28,35 @@ from planarena.pipeline.execute.conversations.drafting import (
     settled_with,
     twin,
 )
-from planarena.pipeline.execute.conversations.workshop import Made, Workshop
+from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, RuleCheck, Step, Talk
 from planarena.tasks.atoms import Binding, Call
 
-__all__ = ["bring_in_a_rule"]
+__all__ = ["bring_in_a_rule", "has_a_rule"]
 
-_DECLINES, _ALLOWED, _OTHERWISE = 0.25, 0.2, 0.6
+_DECLINES, _ALLOWED, _OTHERWISE = 0.25, 0.03, 0.6
+# How often an aim is wanted that a rule forbids: what needs a yes only would be nearly all of them.
+_FORBIDDEN = 0.6
 _BESIDE = 2
+
+
+def has_a_rule(shop: Workshop, task: Executed) -> bool:
+    """Say whether a rule is about what a task is asked for."""
+    tools = {task.steps[number].tool for number in task.reported}
+    return any(rule.tool in tools for domain in shop.domains for rule in policies_of(domain))
 
 
 def bring_in_a_rule(shop: Workshop, task: Executed) -> Made | None:
     """Return a task as a conversation under rules; None where no rule is about what it does."""
     rules = [rule for domain in shop.domains for rule in policies_of(domain)]
-    numbers = list(task.reported)
+    numbers = [number for number in task.reported if not _hangs_on_a_condition(task, number)]
     shop.rng.shuffle(numbers)
     about = [(number, rule) for number in numbers for rule in rules if rule.tool == task.steps[number].tool]
     if not about:
         return None
-    others = [rule for rule in rules if all(step.tool != rule.tool for step in task.steps)]
+    # What holds for one tool in these words holds for all that the words are about.
+    own = {rule.text for rule in rules if any(step.tool == rule.tool for step in task.steps)}
+    others = [rule for rule in rules if rule.text not in own]
     shop.rng.shuffle(others)
     beside = [policy for rule in others[:_BESIDE] if (policy := rule.drawn(shop.rng)) is not None]
     if shop.rng.random() < _ALLOWED:
@@ -52,6 +66,8 @@ def bring_in_a_rule(shop: Workshop, task: Executed) -> Made | None:
         ]
         if lax or beside:
             return _under(shop, _settled_as_is(shop, task), [*lax[:1], *beside], (), task.turns)
+    if task.aims and shop.rng.random() < _FORBIDDEN:
+        about = [one for one in about if one[1].demands == "refusal"]
     for number, rule in about:
         policy = rule.drawn(shop.rng, task.steps[number].arguments)
         if policy is None or sum(policy.holds_for(one.tool, one.arguments) for one in task.steps) != 1:
@@ -59,17 +75,22 @@ def bring_in_a_rule(shop: Workshop, task: Executed) -> Made | None:
         made = None
         if policy.demands == "confirmation" and shop.rng.random() >= _DECLINES:
             made = _confirmed(shop, task, number, [policy, *beside])
-        elif task.aims:
-            continue  # what is left or changed of an aim, its words do not say
         elif policy.demands == "refusal" and policy.argument and shop.rng.random() < _OTHERWISE:
             value = rule.allowed(policy, task.steps[number].arguments[policy.argument])
             if value is not None:
-                made = _otherwise(shop, task, number, policy, value, beside)
+                way = _otherwise_for_an_aim if task.aims else _otherwise
+                made = way(shop, task, number, policy, value, beside)
         if made is None and (policy.demands == "refusal" or shop.rng.random() < _DECLINES):
-            made = _left(shop, task, number, policy, beside)
+            made = (_left_aim if task.aims else _left)(shop, task, number, policy, beside)
         if made is not None:
             return made
     return None
+
+
+def _hangs_on_a_condition(task: Executed, number: int) -> bool:
+    """Say whether a step is made only as an aim's condition turns out: nobody says yes to it before that is known."""
+    owner = next((one for one in task.aims if any(step == number for step, _, _ in one.calls)), None)
+    return owner is not None and bool(owner.branch)
 
 
 def _concerns(task: Executed, policy: Policy) -> bool:
@@ -98,7 +119,9 @@ def _confirmed(shop: Workshop, task: Executed, number: int, policies: list[Polic
     turn = task.turn_of[number]
     lines = [line._replace(turn=line.turn + (line.turn >= turn)) for line in lines_of(shop, task)]
     acts = (Act(turn, "confirms", number, "", policies[0].text), Act(turn + 1, "agrees", number))
-    return _under(shop, settled_with(shop, task, lines, task.turns + 1), policies, acts, task.turns + 1)
+    task = replace(task, aims=later(task.aims, turn))
+    settled = settled_with(shop, task, lines, task.turns + 1, aimed=bool(task.aims))
+    return _under(shop, settled, policies, acts, task.turns + 1)
 
 
 def _left(shop: Workshop, task: Executed, number: int, policy: Policy, beside: list[Policy]) -> Made | None:
@@ -171,6 +194,128 @@ def _otherwise(
     if made is None:
         return None
     return made._replace(task=replace(made.task, talk=replace(made.task.talk, acts=acts, unmade=unmade)))
+
+
+def _left_aim(
+    shop: Workshop, task: Executed, number: int, policy: Policy, beside: list[Policy]
+) -> Made | None:
+    """A whole message is refused, or not confirmed; what the others ask for is done."""
+    owner = _owner(task, number)
+    if owner is None or len(task.aims) < 2:
+        return None
+    asks = policy.demands == "confirmation"
+    draws: list[AimDraw] = []
+    try:
+        for one in task.aims:
+            if one is not owner:
+                draws.append(draw_again(shop, one, draws))
+        settled = prove_aims(draws)
+        alone = prove_aims([draw_again(shop, owner)])
+    except Misfit:
+        return None
+    turn = owner.turn
+    settled = _with_room(settled, turn, 1 + asks)
+    unmade, aims, forbidden = _unmade_aim(alone, settled.task, turn, number, owner)
+    acts: tuple[Act, ...] = (Act(turn, "forbids", forbidden, "", policy.text),)
+    if asks:
+        acts = (Act(turn, "confirms", forbidden, "", policy.text), Act(turn + 1, "declines", forbidden))
+    made = _under(shop, settled, [policy, *beside], (), task.turns + asks)
+    if made is None:
+        return None
+    talk = replace(made.task.talk, acts=acts, unmade=unmade)
+    both = tuple(sorted((*made.task.aims, *aims), key=lambda one: one.turn))
+    return made._replace(task=replace(made.task, aims=both, talk=talk))
+
+
+def _otherwise_for_an_aim(
+    shop: Workshop, task: Executed, number: int, policy: Policy, value: Any, beside: list[Policy]
+) -> Made | None:
+    """A message asks for more than the rule allows; the user takes what it allows."""
+    owner = _owner(task, number)
+    place = number, policy.argument
+    said = next((one for one in owner.said if place in one.places), None) if owner is not None else None
+    if owner is None or said is None:
+        return None
+    draws: list[AimDraw] = []
+    try:
+        for one in task.aims:
+            draws.append(draw_again(shop, one, draws, {said.name: value} if one is owner else {}))
+        settled = prove_aims(draws)
+        alone = prove_aims([draw_again(shop, owner)])
+    except Misfit:
+        return None
+    turn = owner.turn
+    [allowed] = [one for one in settled.task.aims if one.turn == turn]
+    again = next(one for one in allowed.said if one.name == said.name).places[0]
+    forbidden = task.steps[number].arguments[policy.argument]
+    if _covers_up(shop, settled, again[0], {policy.argument: forbidden}):
+        return None
+    settled = _with_room(settled, turn, 1)
+    unmade, aims, left = _unmade_aim(alone, settled.task, turn, number, owner)
+    acts = (Act(turn, "forbids", left, "", policy.text), Act(turn + 1, "instead", *again, forbidden))
+    made = _under(shop, settled, [policy, *beside], (), task.turns + 1)
+    if made is None:
+        return None
+    talk = replace(made.task.talk, acts=acts, unmade=unmade)
+    both = tuple(sorted((*made.task.aims, *aims), key=lambda one: one.turn))
+    return made._replace(task=replace(made.task, aims=both, talk=talk))
+
+
+def _owner(task: Executed, number: int) -> Aimed | None:
+    """Return the aim that a step is of, where all that its answer tells is that step or comes of it."""
+    owner = next((one for one in task.aims if any(step == number for step, _, _ in one.calls)), None)
+    if owner is None:
+        return None
+    of_it = {number}
+    for step, _, _ in sorted(owner.calls):
+        if any(source in of_it for _, source, _ in task.steps[step].bound):
+            of_it.add(step)
+    own = {step for step, _, _ in owner.calls if step in task.reported}
+    return owner if own <= of_it else None
+
+
+def _with_room(settled: Settled, turn: int, by: int) -> Settled:
+    """Return a conversation with room for messages from one on."""
+    turn_of = tuple(one + by * (one >= turn) for one in settled.task.turn_of)
+    return settled._replace(
+        task=replace(settled.task, turn_of=turn_of, aims=later(settled.task.aims, turn, by))
+    )
+
+
+def _unmade_aim(
+    alone: Settled, task: Executed, turn: int, number: int, owner: Aimed
+) -> tuple[tuple[Step, ...], tuple[Aimed, ...], int]:
+    """Return the calls of an aim that is not carried out, behind those that are; the aim; and the forbidden call.
+
+    Args:
+        alone: The aim by itself.
+        task: What is carried out; what it has looked up before that message is not looked up again.
+        turn: The message.
+        number: The forbidden call's step in the task that the conversation is made of.
+        owner: The aim there.
+    """
+    place: dict[int, int] = {}
+    steps: list[Step] = []
+    for at, step in enumerate(alone.task.steps):
+        known = next(
+            (
+                other
+                for other, one in enumerate(task.steps)
+                if task.turn_of[other] < turn and (one.tool, one.arguments) == (step.tool, step.arguments)
+            ),
+            None,
+        )
+        bound = tuple((name, place[source], pointer) for name, source, pointer in step.bound)
+        if known is not None and at not in alone.task.reported:
+            place[at] = known
+        else:
+            place[at] = len(task.steps) + len(steps)
+            steps.append(Step.at(step, -1, step.group, bound))
+    aims = carried(alone.task.aims, place, turn)
+    call = next((name, which) for step, name, which in owner.calls if step == number)
+    forbidden = next(step for step, name, which in aims[0].calls if (name, which) == call)
+    left = tuple(one for one in aims[0].calls if one[0] >= len(task.steps))
+    return tuple(steps), (replace(aims[0], calls=left),), forbidden
 
 
 def _covers_up(shop: Workshop, settled: Settled, place: int, values: dict[str, Any]) -> bool:

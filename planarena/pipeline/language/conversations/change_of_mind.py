@@ -10,20 +10,20 @@ from planarena.generate.sentences import capital, pick
 from planarena.pipeline.language.conversations.lines import Lines
 from planarena.pipeline.products import Act
 
-__all__ = ["corrected", "slipped", "taken_back"]
+__all__ = ["CORRECTS", "LOOKS", "SLIPS", "corrected", "slipped", "taken_back"]
 
-_SLIPS = (
+SLIPS = (
     "Sorry, not {1}: {0}.", "No, wait, make that {0} instead of {1}.", "Scratch {1}, I meant {0}.", "Correction: {0}, not {1}.",
     "Oh, I mixed that up: {0}, not {1}.", "Hold on, {0} rather than {1}.", "I misspoke: it should be {0}, not {1}.",
     "Actually, {0} instead of {1}.",
 )  # fmt: skip
-_CORRECTS = (
+CORRECTS = (
     "Sorry, I've changed my mind: {0} instead of {1}.", "Actually, make that {0} instead of {1}.",
     "On second thought, {0} rather than {1}.", "Hm, I meant {0}, not {1}. Could you change that?",
     "Wait, {1} was wrong. It should be {0}.", "I got that wrong: {0}, not {1}.", "Sorry, {0} would be better than {1} after all.",
     "Please change that: {0} in place of {1}.", "I've thought again. Let's have {0}, not {1}.",
 )  # fmt: skip
-_LOOKS = (
+LOOKS = (
     "Sorry, I meant {0}, not {1}. The same again, please.", "Oh, that was the wrong one. I need {0}, not {1}.",
     "And now the same for {0}; {1} was a mistake.", "I should have said {0} instead of {1}. Could you look again?",
     "That was the wrong one, sorry: I wanted {0}, not {1}.", "My mistake, it's {0} that I'm after, not {1}.",
@@ -63,7 +63,7 @@ def slipped(lines: Lines, act: Act, turn: int) -> str:
         raise QueryFaultError("not_corrected", f"{wrong} or {right} in {text}")
     if _GOES_ON.search(text[text.index(wrong.strip('"')) + len(wrong) :]):
         raise QueryFaultError("not_corrected", f"{wrong} is not said last in {text}")
-    correction = lines.line(lines.pick(_SLIPS).format(right, wrong))
+    correction = lines.line(lines.pick(SLIPS).format(right, wrong))
     if text.endswith("\n") or "\n" in text:
         return f"{text}\n{correction}"
     return f"{text if text[-1] in '.?!' else text + '.'} {correction}"
@@ -83,7 +83,7 @@ def corrected(lines: Lines, act: Act, turn: int) -> str:
         for name in words.arguments:
             if name not in words.bound and name != act.argument:
                 of.said += _said_before(lines, act, name)
-        forms = _LOOKS if words.operation.tool.effects == "read" else _CORRECTS
+        forms = LOOKS if words.operation.tool.effects == "read" else CORRECTS
         text = lines.line(lines.pick(forms).format(right, wrong))
     return _with_rest(lines, act, turn, text)
 

@@ -24,6 +24,12 @@ _REFUSALS = (
     "I don't have access to what that would need.",
 )
 _CLAIMS = ("Done. Anything else?", "That is taken care of.", "All set.", "Sure, it is done.")
+# To what a rule forbids there is nothing to say yes to.
+_OFFERS = (
+    "Are you sure? If you say yes, I'll do it.",
+    "Shall I do it all the same?",
+    "Do you want me to go ahead with that?",
+)
 _MOST = 3
 
 
@@ -69,6 +75,10 @@ def choices_of(
             place = sum(turn <= act.turn for turn in task.turn_of)
             point = _Point(scenery, task, program, words, act, place)
             found.append((act.turn, place, tuple(point.before_a_yes(answers[act.turn], rng))))
+        elif act.what == "forbids" and act.turn not in task.turn_of and act.turn + 1 < task.turns:
+            place = sum(turn <= act.turn for turn in task.turn_of)
+            point = _Point(scenery, task, program, words, act, place)
+            found.append((act.turn, place, tuple(point.at_a_refusal(answers[act.turn], rng))))
         elif act.what == "fails" and act.argument == FOR_GOOD and act.turn + 1 < task.turns:
             place = sum(turn <= act.turn for turn in task.turn_of)
             point = _Point(scenery, task, program, words, act, place)
@@ -104,13 +114,24 @@ class _Point(NamedTuple):
 
     def before_a_yes(self, question: str, rng: Random) -> Iterator[Candidate]:
         """Yield the question for a yes, the call without one, and what else is wrong in its place."""
+        others = (("false_answer", 0.3, _CLAIMS), ("needless_refusal", 0.2, _REFUSALS))
+        return self._instead_of_the_call(question, "unconfirmed_call", others, rng)
+
+    def at_a_refusal(self, refusal: str, rng: Random) -> Iterator[Candidate]:
+        """Yield the refusal, the call that a rule forbids, and what else is wrong in its place."""
+        others = (("false_answer", 0.3, _CLAIMS), ("needless_question", 0.4, _OFFERS))
+        return self._instead_of_the_call(refusal, "forbidden_call", others, rng)
+
+    def _instead_of_the_call(
+        self, right: str, kind: str, others: Sequence[tuple[str, float, Sequence[str]]], rng: Random
+    ) -> Iterator[Candidate]:
         world = self.scenery.world
         start = world.mark()
         try:
             episode = Episode(world, self.program)
             episode.perform_all(range(self.place))
             digest = world.digest()
-            yield Candidate("", {}, "frontier", 1.0, "", self._checked(question, digest), response=question)
+            yield Candidate("", {}, "frontier", 1.0, "", self._checked(right, digest), response=right)
             made = len(self.task.steps)
             asked = self.act.step
             step = self.task.steps[asked] if asked < made else self.task.talk.unmade[asked - made]
@@ -118,16 +139,16 @@ class _Point(NamedTuple):
                 mark = world.mark()
                 taken = episode.act(step.tool, step.arguments)
                 world.rollback(mark)
-                # Whatever it reaches, nobody said yes to it.
+                # Whatever it reaches, nobody said yes to it, or a rule forbids it.
                 outcome = "diverges" if taken.status == "ok" else "error"
                 yield Candidate(
                     *(step.tool, step.arguments, outcome, relevance_of_call(outcome, 0.99)),
-                    *("unconfirmed_call", taken),
+                    *(kind, taken),
                 )
-            for kind, share, texts in (("false_answer", 0.3, _CLAIMS), ("needless_refusal", 0.2, _REFUSALS)):
+            for other, share, texts in others:
                 text = texts[rng.randrange(len(texts))]
                 attempt = self._checked(text, digest)
-                yield Candidate("", {}, "diverges", relevance_of_answer(share), kind, attempt, response=text)
+                yield Candidate("", {}, "diverges", relevance_of_answer(share), other, attempt, response=text)
         finally:
             world.rollback(start)
 

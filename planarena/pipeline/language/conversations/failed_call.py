@@ -10,10 +10,10 @@ from planarena.generate.clauses import Voice
 from planarena.generate.sentences import capital, pick
 from planarena.generate.spelling import Style
 from planarena.generate.surfaces import surface
-from planarena.pipeline.language.conversations.lines import FOR_GOOD, Lines
+from planarena.pipeline.language.conversations.lines import FOR_GOOD, Lines, Teller
 from planarena.pipeline.products import Act, Executed
 
-__all__ = ["again_line", "asked", "deed_of", "failures_of", "instead", "spoken_error", "told"]
+__all__ = ["again_line", "asked", "deed_of", "failures_of", "hiccup", "instead", "spoken_error", "told"]
 
 
 _SECOND_TRY = (
@@ -55,6 +55,10 @@ _WRITE = (
     "Now that I have the newest version, I make the change again.",
     "With the fresh copy I try the change again.",
 )
+
+
+# How often an answer mentions a failure that has passed [ours].
+_MENTIONED = 0.45
 
 
 def spoken_error(message: str, style: Style) -> str:
@@ -102,14 +106,9 @@ def told(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -
     of = lines.of
     done = lines.asked_at(turn)
     if act.argument != FOR_GOOD:
-        again = of.rng.random() < 0.45
+        first = hiccup(of, act, turn)
         # "There was a hitch at first. Of course." is no beginning.
-        text = write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=not again)
-        if again:
-            tries = sum(one.what == "again" and one.turn == turn for one in of.talk.acts)
-            forms = _SECOND_TRY if tries == 1 else _MORE_TRIES
-            return lines.pick(_READ_AGAIN if act.argument == "stale" else forms) + text
-        return text
+        return first + write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=not first)
     deed = deed_of(lines, act.step)
     failure = lines.pick(_FAILED if done else _FAILED_ALONE).format(
         deed, spoken_error(of.errors[act.step], of.style)
@@ -119,6 +118,15 @@ def told(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -
     # "All set." before what did not work is a lie.
     rest = write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=False)
     return f"{rest} {failure}" if of.rng.random() < 0.6 else f"{failure} {rest}"
+
+
+def hiccup(of: Teller, act: Act, turn: int) -> str:
+    """Return what is said of a failure that has passed, before the answer; empty where nothing is."""
+    if of.rng.random() >= _MENTIONED:
+        return ""
+    tries = sum(one.what == "again" and one.turn == turn for one in of.talk.acts)
+    forms = _SECOND_TRY if tries == 1 else _MORE_TRIES
+    return Lines(of).pick(_READ_AGAIN if act.argument == "stale" else forms)
 
 
 def deed_of(lines: Lines, step: int) -> str:

@@ -10,7 +10,7 @@ from planarena.generate.mentions import holds
 from planarena.pipeline.language.conversations.lines import Lines
 from planarena.pipeline.products import Act
 
-__all__ = ["completed", "incomplete", "question", "question_for"]
+__all__ = ["FORMAL", "GIVEN", "SHORT", "completed", "incomplete", "question", "question_for"]
 
 _WHICH = (
     "Which {0} should it be?",
@@ -62,15 +62,15 @@ _FOR = (
     "I can {1} as soon as I know the {0}. Could you tell me?",
     "One thing is open: to {1}, I need to know the {0}. Could you give it to me?",
 )
-_GIVEN = (
+GIVEN = (
     "{0}.", "{0}, please.", "Sorry, {0}.", "It's {0}.", "That would be {0}.", "Oh, right: {0}.", "Take {0}.", "{0}, thanks.",
     "Sorry, I forgot: {0}.", "I should have said: {0}.", "My mistake: {0}.", "Let's say {0}.", "{0} it is.", "Make it {0}.",
 )  # fmt: skip
-_FORMAL = (
+FORMAL = (
     "The {1} is {0}.", "Please take {0}.", "My apologies, I left that out: {0}.", "{0}, if you please.",
     "I should have mentioned it: {0}.", "That would be {0}, thank you.",
 )  # fmt: skip
-_SHORT = ("{0}.", "{0}, please.", "{0}.", "{0}. Go.", "{0}, sorry.")
+SHORT = ("{0}.", "{0}, please.", "{0}.", "{0}. Go.", "{0}, sorry.")
 
 
 def addressed(clause: str) -> str:
@@ -122,5 +122,5 @@ def completed(lines: Lines, act: Act, turn: int) -> str:  # noqa: ARG001
     """Write the message that gives the value."""
     label = lines.of.steps[act.step].wording.missing[act.argument].label
     register = lines.of.register
-    forms = _FORMAL if register == "formal" else _SHORT if register in {"terse", "hurried"} else _GIVEN
+    forms = FORMAL if register == "formal" else SHORT if register in {"terse", "hurried"} else GIVEN
     return lines.line(lines.pick(forms).format(lines.value(act.step, act.argument), label))

@@ -12,7 +12,7 @@ from planarena.pipeline.language.conversations.lines import Lines
 from planarena.pipeline.language.conversations.missing_value import addressed
 from planarena.pipeline.products import Act
 
-__all__ = ["agreed", "asked", "asked_first", "confirm", "declined", "forbidden", "left"]
+__all__ = ["LEFT", "agreed", "asked", "asked_first", "confirm", "declined", "forbidden", "left"]
 
 _FORBIDDEN = (
     "I'm sorry, I may not {0}: {1}", "I can't {0}, as there is a rule against it: {1}", "I'm not allowed to {0}. The rule says: {1}",
@@ -35,7 +35,7 @@ _NO = (
     "No, better not.", "No, leave it.", "On reflection, no.", "No, don't.", "Hm, no. Leave that out.", "No, I'll think about it first.",
     "No, not now.", "Then rather not.",
 )  # fmt: skip
-_LEFT = (
+LEFT = (
     "All right, I have left it.", "Fine, I won't do that.", "OK, nothing was changed there.", "Understood, I leave it as it is.",
 )  # fmt: skip
 
@@ -98,5 +98,5 @@ def left(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -
     """Write the answer to a no."""
     of = lines.of
     done = lines.asked_at(turn)
-    text = lines.pick(_LEFT)
+    text = lines.pick(LEFT)
     return f"{text} {write_response(of.steps, done, of.rng, of.style, needed, lead=False)}" if done else text

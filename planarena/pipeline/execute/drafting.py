@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput, reached
+from planarena.pipeline.aimed import Aimed
 from planarena.pipeline.execute.carried import carried, outputs_by_step
-from planarena.pipeline.execute.conversations.workshop import Workshop
 from planarena.pipeline.execute.proving import Path, told_values
 from planarena.pipeline.execute.staleness import stale_answer
+from planarena.pipeline.execute.workshop import Workshop
 from planarena.pipeline.products import Act, Executed, Step, Talk
 from planarena.proofs import Done, find_reference_fault, find_superfluous, known_values, prove_orders
 from planarena.records.canonical import canonical_json, content_id
@@ -31,6 +32,7 @@ from planarena.tasks.atoms import Atom, Binding, Call
 __all__ = [
     "Line",
     "Settled",
+    "later",
     "lines_of",
     "moved",
     "owned",
@@ -99,13 +101,20 @@ def settled_again(shop: Workshop, task: Executed) -> Settled | None:
 
 
 def settled_with(
-    shop: Workshop, task: Executed, lines: Sequence[Line], turns: int, *, aimed: bool = False
+    shop: Workshop,
+    task: Executed,
+    lines: Sequence[Line],
+    turns: int,
+    *,
+    aimed: bool = False,
+    undone: bool = False,
 ) -> Settled | None:
     """Settle a task's lines after a change that keeps their places; its aims go with it."""
     settled = settle(
         shop,
         lines,
         turns,
+        undone=undone,
         aimed=aimed,
         designed=len(task.aims) == 1,
         outputs=outputs_by_step(task.aims),
@@ -129,6 +138,11 @@ def twin(atom: Atom, number: int = 0, **changed: Any) -> Atom:
     """Return an atom once more, as the one of another call, with some of its literals changed."""
     arguments = {**atom.arguments, **changed}
     return Atom(content_id("atom", atom.atom_id, "twin", number, changed), atom.tool, arguments, atom.needs)
+
+
+def later(aims: Sequence[Aimed], turn: int, by: int = 1) -> tuple[Aimed, ...]:
+    """Return aims with room for more messages: those of this message and behind it come later."""
+    return tuple(replace(one, turn=one.turn + by) if one.turn >= turn else one for one in aims)
 
 
 def moved(lines: list[Line], source: int, to: int) -> list[Line]:

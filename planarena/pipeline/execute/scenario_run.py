@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +20,7 @@ from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
 from planarena.pipeline.execute.members import crosses, joined, overwritten
 from planarena.pipeline.execute.proving import Proven, Telling, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
+from planarena.pipeline.execute.subjects import subjects_of
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
@@ -86,6 +87,8 @@ class _ScenarioRun:
         self.sense = Sense(self.world.operations, self.wording, str(self.world.facts.get("now", "")))
         # Where nobody sees the state, a write that changes nothing looks like any other.
         self.sees_changes = all(map(is_builtin, scenario.domains)) and isinstance(self.world, World)
+        # What is known anyway, as the city where the user lives, joins nothing.
+        self.known = {value for value in self.world.facts.values() if isinstance(value, str)}
         self.paths = {
             (name, offer.pointer): offer.path for name, found in scenario.offers.items() for offer in found
         }
@@ -241,7 +244,8 @@ class _ScenarioRun:
             return
         number = self._add_atom(atom, id_of_bytes(outcome.payload))
         offered = self._offers(number, atom.tool, outcome.result)
-        ground.append(Member(number, {}, 1 << number, 1, offered, footprint, ([number], _SINGLE)))
+        subjects = self._subjects(atom.tool, atom.arguments, outcome.result)
+        ground.append(Member(number, {}, 1 << number, 1, offered, footprint, ([number], _SINGLE), subjects))
 
     def _offers(self, number: int, tool: str, result: Any) -> dict[str, tuple[Source, ...]]:
         found: dict[str, tuple[Source, ...]] = {}
@@ -339,7 +343,22 @@ class _ScenarioRun:
             frozenset().union(*(footprint.writes for footprint in footprints)),
         )
         mask = sum(1 << number for number in order)
-        return Member(numbered, bindings, mask, level, offered, union, (order, (found, over_serialised)))
+        subjects = left.subjects
+        if subjects is not None:
+            more = (
+                right.subjects
+                if isinstance(right, Member)
+                else self._subjects(self._tool_of(last), done[-1].arguments, results[-1])
+            )
+            subjects |= more or frozenset()
+        payload = order, (found, over_serialised)
+        return Member(numbered, bindings, mask, level, offered, union, payload, subjects)
+
+    def _subjects(self, tool: str, arguments: Mapping[str, Any], result: Any) -> frozenset[str] | None:
+        """Return what a call is about; None where the world is not a built-in one."""
+        if not self.sees_changes:
+            return None
+        return subjects_of(self.world.operations[tool].tool, arguments, result) - self.known
 
     def _senseless(self, order: Sequence[int], reason: str, detail: str) -> None:
         self.discards.append(Discard(", ".join(map(self._tool_of, order)), "sense", reason, detail))

@@ -27,6 +27,7 @@ class Telling(NamedTuple):
         groups: By step, its generation.
         rng: Chooses among ways of telling.
         wording: The tools' words, which say what may be spoken of before an answer told it; without them all may.
+        known: What is known anyway, which joins no two requests; None where nobody knows what calls are about.
     """
 
     outputs: Mapping[str, Sequence[Path]]
@@ -35,6 +36,7 @@ class Telling(NamedTuple):
     groups: Sequence[int]
     rng: Random
     wording: Mapping[str, ToolWording] = {}
+    known: frozenset[str] | None = None
 
 
 def idle_answer(

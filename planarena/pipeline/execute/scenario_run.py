@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,16 +11,16 @@ from planarena.config import PLAIN, BuildConfig
 from planarena.environments import BOUND, World
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.state import Footprint
-from planarena.environments.wording import names_in, parse_pointer
+from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
 from planarena.pipeline.execute.aims import calls_of, draw_aims, draw_every
 from planarena.pipeline.execute.conversations import AS_SAID, Made, Workshop, converse, variant_of
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
-from planarena.pipeline.execute.members import crosses, joined, overwritten
+from planarena.pipeline.execute.members import crosses, joined, odd_source, overwritten, said_in_full, touched
 from planarena.pipeline.execute.proving import Proven, Telling, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
-from planarena.pipeline.execute.subjects import subjects_of
+from planarena.pipeline.execute.subjects import joined_subjects, subjects_of
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
@@ -88,7 +88,7 @@ class _ScenarioRun:
         # Where nobody sees the state, a write that changes nothing looks like any other.
         self.sees_changes = all(map(is_builtin, scenario.domains)) and isinstance(self.world, World)
         # What is known anyway, as the city where the user lives, joins nothing.
-        self.known = {value for value in self.world.facts.values() if isinstance(value, str)}
+        self.known = frozenset(value for value in self.world.facts.values() if isinstance(value, str))
         self.paths = {
             (name, offer.pointer): offer.path for name, found in scenario.offers.items() for offer in found
         }
@@ -233,9 +233,8 @@ class _ScenarioRun:
                 Discard(atom.tool, "execution", outcome.error["code"], outcome.error["message"])
             )
             return
-        fault = self.sense.fault(
-            [Done(Call(atom.tool, atom.arguments, ()), atom.arguments, outcome.result, footprint)]
-        )
+        done = Done(Call(atom.tool, atom.arguments, ()), atom.arguments, outcome.result, footprint)
+        fault = self.sense.fault([done])
         if fault is not None:
             self.discards.append(Discard(atom.tool, "sense", *fault))
             return
@@ -244,8 +243,8 @@ class _ScenarioRun:
             return
         number = self._add_atom(atom, id_of_bytes(outcome.payload))
         offered = self._offers(number, atom.tool, outcome.result)
-        subjects = self._subjects(atom.tool, atom.arguments, outcome.result)
-        ground.append(Member(number, {}, 1 << number, 1, offered, footprint, ([number], _SINGLE), subjects))
+        payload, about = ([number], _SINGLE), self._subjects(done)
+        ground.append(Member(number, {}, 1 << number, 1, offered, footprint, payload, about))
 
     def _offers(self, number: int, tool: str, result: Any) -> dict[str, tuple[Source, ...]]:
         found: dict[str, tuple[Source, ...]] = {}
@@ -283,6 +282,9 @@ class _ScenarioRun:
             order += right.payload[0]
             bindings.update(right.bindings)
             level = max(left.level, right.level) + 1
+        if (odd := odd_source(candidate, self._tool_of, self.wording)) is not None:
+            self._senseless(order, "odd_source", odd)
+            return None
         if self.unverified.holds(map(self._tool_of, order)):
             return self.unverified.join(candidate, order, bindings, level, self._tool_of, self._label)
         program = self._program(order, bindings)
@@ -324,7 +326,6 @@ class _ScenarioRun:
         if fault is not None:
             self._senseless(order, *fault)
             return None
-        results = list(episode.results)
         names = [
             (number, tuple(bindings[number, argument] for argument, _ in self.atoms[number].needs))
             for number in order
@@ -334,31 +335,28 @@ class _ScenarioRun:
         if candidate.op == "," and not isinstance(right, int) and not crosses(found.before, left.n_actions):
             return None  # the two parts commute: the parallel candidate says the same
         numbered = canonical(relabel(expression, order), self._label)
-        last = order[-1]
-        offered = left.offers if isinstance(right, int) else joined(left.offers, right.offers)
         if isinstance(right, int):
-            offered = joined(offered, self._offers(last, self.atoms[last].tool, results[-1]))
-        union = Footprint(
-            frozenset().union(*(footprint.reads for footprint in footprints)),
-            frozenset().union(*(footprint.writes for footprint in footprints)),
-        )
-        mask = sum(1 << number for number in order)
-        subjects = left.subjects
-        if subjects is not None:
-            more = (
-                right.subjects
-                if isinstance(right, Member)
-                else self._subjects(self._tool_of(last), done[-1].arguments, results[-1])
+            offered, about = (
+                self._offers(right, done[-1].call.tool, done[-1].result),
+                self._subjects(done[-1]),
             )
-            subjects |= more or frozenset()
-        payload = order, (found, over_serialised)
-        return Member(numbered, bindings, mask, level, offered, union, payload, subjects)
+        else:
+            offered, about = right.offers, right.subjects
+        return Member(
+            numbered,
+            bindings,
+            sum(1 << number for number in order),
+            level,
+            joined(left.offers, offered),
+            touched(footprints),
+            (order, (found, over_serialised)),
+            joined_subjects(left.subjects, about),
+        )
 
-    def _subjects(self, tool: str, arguments: Mapping[str, Any], result: Any) -> frozenset[str] | None:
+    def _subjects(self, one: Done) -> frozenset[str] | None:
         """Return what a call is about; None where the world is not a built-in one."""
-        if not self.sees_changes:
-            return None
-        return subjects_of(self.world.operations[tool].tool, arguments, result) - self.known
+        tool = self.world.operations[one.call.tool].tool
+        return subjects_of(tool, one.arguments, one.result) - self.known if self.sees_changes else None
 
     def _senseless(self, order: Sequence[int], reason: str, detail: str) -> None:
         self.discards.append(Discard(", ".join(map(self._tool_of, order)), "sense", reason, detail))
@@ -389,24 +387,15 @@ class _ScenarioRun:
         # The same atoms with other bindings are another task, and must not be told the same way.
         identity = [self.atoms[number].atom_id for number in order], sorted(member.bindings.items())
         rng = rng_for(self.config.seed, "messages", self.scenario.scenario_id, identity)
-        implied = self._implied(order, member)
-        telling = Telling(self.outputs, self.orders, implied, groups, rng, self.wording)
+        implied = said_in_full(order, member, self.atoms, self.wording)
+        known = self.known if self.sees_changes else None
+        telling = Telling(self.outputs, self.orders, implied, groups, rng, self.wording, known)
         if self.unverified.holds(map(self._tool_of, order)):
             once = self.irreversible.execute(self.world, program, telling, text)
             return once if isinstance(once, Discard) else self._executed(member, rows, order, once)
         before = predecessors(member.expression, {number: step for step, number in enumerate(order)})
         proven = prove_task(self.world, program, before, telling, text)
         return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)
-
-    def _implied(self, order: Sequence[int], member: Member) -> list[bool]:
-        """Say for each step whether what refers to its result says all its arguments, so that nobody need ask for it."""
-        told = dict.fromkeys(order, True)
-        for source in member.bindings.values():
-            atom = self.atoms[source.atom]
-            named = {*atom.arguments, *(argument for argument, _ in atom.needs)}
-            full = self.wording[atom.tool].refer[source.pointer].full
-            told[source.atom] &= any(named <= names_in(phrase) for phrase in full)
-        return [told[number] for number in order]
 
     def _executed(self, member: Member, rows: list[list[int]], order: list[int], proven: Proven) -> Executed:
         place = {number: step for step, number in enumerate(order)}

@@ -217,8 +217,8 @@ PROPOSALS: dict[str, Proposer] = {
         *({"name": name} for name in rng.sample(env.story["contacts"], 2)),
         {"name": BOUND},
     ],
-    # One only: the same sender is not saved twice.
-    "save_sender_as_contact": lambda _env, rng: [{"group": rng.choice(("work", "personal", "supplier"))}],
+    # One only: the same sender is not saved twice. Whoever it is, they write to an address at work.
+    "save_sender_as_contact": lambda _env, _rng: [{"group": "work"}],
     "draft_new_email": _draft,
     "draft_email_reply": lambda env, rng: [
         {"body": fill_slots(body, env.seeds()["slots"], rng)} for body in _texts(env, "replies", rng)
@@ -226,7 +226,7 @@ PROPOSALS: dict[str, Proposer] = {
     "attach_file_to_draft": lambda _env, _rng: [{}],
     "send_email_draft": _send,
     "create_email_label": lambda env, rng: [{"label": label} for label in _texts(env, "labels", rng)],
-    "label_email": lambda env, rng: [{"label": BOUND}, {"label": rng.choice(_FOR_ANYTHING)}],
+    "label_email": lambda _env, rng: [{"label": BOUND}, {"label": rng.choice(_FOR_ANYTHING)}],
     "create_email_filter": lambda env, rng: [
         {"sender_address": BOUND, "label": BOUND},
         {"sender_address": BOUND, "label": rng.choice(_FOR_ANYTHING)},

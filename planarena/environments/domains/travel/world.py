@@ -286,8 +286,7 @@ def _hotels(env: Any, _rng: Random) -> Iterator[dict[str, Any]]:
 def _transfers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     story = env.story
     yield {"pickup": BOUND, "dropoff": BOUND, "pickup_at": BOUND, "vehicle": rng.choice(["car", "van"])}
-    moment = _after_landing(env, rng, story["home"], story["there"])
-    yield {"pickup": story["airport"], "dropoff": BOUND, "pickup_at": moment, "vehicle": "car"}
+    yield {"pickup": story["airport"], "dropoff": BOUND, "pickup_at": BOUND, "vehicle": "car"}
     home = {"pickup": story["home_airport"], "dropoff": story["home_address"]}
     yield {**home, "pickup_at": BOUND, "vehicle": rng.choice(["car", "minibus"])}
     moment = _after_landing(env, rng, story["there"], story["home"])

@@ -97,7 +97,7 @@ def make_mailbox(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "name": name,
             "address": address[name],
             "phone": f"+49 30 {rng.randint(1000000, 9999999)}",
-            "group": rng.choice(("work", "work", "family", "personal", "supplier")),
+            "group": rng.choice(("work", "work", "work", "family", "personal")),
         }
         for name in contacts_of
     }

@@ -110,7 +110,7 @@ _OF_ONE = re.compile(
 
 # Of one record nobody says that it comes first.
 _RANKED = re.compile(
-    r"\b(first|in order|ranked|in that order|by votes|by price|by size|at the head|on top|to dear|back|on):? "
+    r"\b(in order|ranked|in that order|by votes|by price|by size|at the head|on top|to dear):? |\b(back|on)[:,] "
     r"|, (in order|by) |\b(cheapest|oldest|latest|largest|earliest|soonest) "
     r"|\b(first|latest|newest|most|above all)\b"
 )

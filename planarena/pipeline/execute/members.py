@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from planarena.environments.state import Footprint
-from planarena.environments.wording import ToolWording, names_in
-from planarena.tasks.atoms import Atom, Call
+from planarena.environments.wording import Offer, Path, ToolWording, names_in
+from planarena.proofs import Order, is_tied
+from planarena.tasks.atoms import Atom, Call, resolve
 from planarena.tasks.composition import Candidate, Member, Source
 
-__all__ = ["crosses", "joined", "odd_source", "overwritten", "said_in_full", "touched"]
+__all__ = ["crosses", "joined", "odd_source", "offers_of", "overwritten", "said_in_full", "touched"]
 
 
 def overwritten(program: Sequence[Call], footprints: Sequence[Footprint]) -> bool:
@@ -82,3 +84,16 @@ def said_in_full(
         full = wording[atom.tool].refer[source.pointer].full
         told[source.atom] &= any(named <= names_in(phrase) for phrase in full)
     return [told[number] for number in order]
+
+
+def offers_of(
+    number: int, result: Any, offers: Sequence[Offer], orders: Mapping[Path, Order]
+) -> dict[str, tuple[Source, ...]]:
+    """Return what the result of an atom offers for binding, by semantic type."""
+    found: dict[str, tuple[Source, ...]] = {}
+    for offer in offers:
+        value = resolve(result, offer.path)
+        # "The cheapest" of two that cost the same means neither.
+        if isinstance(value, str | int | float) and not is_tied(result, offer.path, orders):
+            found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
+    return found

@@ -17,14 +17,22 @@ from planarena.pipeline.execute.aims import calls_of, draw_aims, draw_every
 from planarena.pipeline.execute.conversations import AS_SAID, Made, Workshop, converse, variant_of
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
-from planarena.pipeline.execute.members import crosses, joined, odd_source, overwritten, said_in_full, touched
+from planarena.pipeline.execute.members import (
+    crosses,
+    joined,
+    odd_source,
+    offers_of,
+    overwritten,
+    said_in_full,
+    touched,
+)
 from planarena.pipeline.execute.proving import Proven, Telling, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
 from planarena.pipeline.execute.subjects import joined_subjects, subjects_of
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
-from planarena.proofs import Dependences, Done, Order, Sense, find_dependences, is_tied
+from planarena.proofs import Dependences, Done, Order, Sense, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import (
     canonical,
@@ -34,7 +42,7 @@ from planarena.tasks.algebra import (
     relabel,
     render,
 )
-from planarena.tasks.atoms import Atom, Binding, Call, fill, resolve
+from planarena.tasks.atoms import Atom, Binding, Call, fill
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 
 __all__ = ["execute_every_aim", "execute_scenario", "execute_with_variants"]
@@ -242,18 +250,9 @@ class _ScenarioRun:
             self.discards.append(Discard(atom.tool, "sense", "no_change", "the state is as before"))
             return
         number = self._add_atom(atom, id_of_bytes(outcome.payload))
-        offered = self._offers(number, atom.tool, outcome.result)
+        offered = offers_of(number, outcome.result, self.scenario.offers[atom.tool], self.orders[atom.tool])
         payload, about = ([number], _SINGLE), self._subjects(done)
         ground.append(Member(number, {}, 1 << number, 1, offered, footprint, payload, about))
-
-    def _offers(self, number: int, tool: str, result: Any) -> dict[str, tuple[Source, ...]]:
-        found: dict[str, tuple[Source, ...]] = {}
-        for offer in self.scenario.offers[tool]:
-            value = resolve(result, offer.path)
-            # "The cheapest" of two that cost the same means neither.
-            if isinstance(value, str | int | float) and not is_tied(result, offer.path, self.orders[tool]):
-                found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
-        return found
 
     # -- composition ---------------------------------------------------------------------------
 

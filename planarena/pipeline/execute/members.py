@@ -6,12 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planarena.environments.state import Footprint
-from planarena.environments.wording import Offer, Path, ToolWording, names_in
+from planarena.environments.wording import Offer, Path, ToolWording, names_in, parse_pointer
 from planarena.proofs import Order, is_tied
 from planarena.tasks.atoms import Atom, Call, resolve
 from planarena.tasks.composition import Candidate, Member, Source
 
-__all__ = ["crosses", "joined", "odd_source", "offers_of", "overwritten", "said_in_full", "touched"]
+__all__ = [
+    "crosses",
+    "joined",
+    "odd_source",
+    "offers_of",
+    "orders_in",
+    "overwritten",
+    "said_in_full",
+    "touched",
+]
 
 
 def overwritten(program: Sequence[Call], footprints: Sequence[Footprint]) -> bool:
@@ -97,3 +106,12 @@ def offers_of(
         if isinstance(value, str | int | float) and not is_tied(result, offer.path, orders):
             found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
     return found
+
+
+def orders_in(words: ToolWording) -> dict[Path, Order]:
+    """Return what decides which record comes first in a tool's result, by the record's or the list's path."""
+    return {
+        parse_pointer(pointer): Order(parse_pointer(one.among or pointer), one.order)
+        for pointer, one in words.records.items()
+        if one.order
+    }

@@ -22,6 +22,7 @@ from planarena.pipeline.execute.members import (
     joined,
     odd_source,
     offers_of,
+    orders_in,
     overwritten,
     said_in_full,
     touched,
@@ -32,7 +33,7 @@ from planarena.pipeline.execute.subjects import joined_subjects, subjects_of
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
-from planarena.proofs import Dependences, Done, Order, Sense, find_dependences
+from planarena.proofs import Dependences, Done, Sense, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import (
     canonical,
@@ -84,14 +85,7 @@ class _ScenarioRun:
             name: [parse_pointer(pointer) for pointer in words.outputs]
             for name, words in self.wording.items()
         }
-        self.orders = {
-            name: {
-                parse_pointer(pointer): Order(parse_pointer(one.among or pointer), one.order)
-                for pointer, one in words.records.items()
-                if one.order
-            }
-            for name, words in self.wording.items()
-        }
+        self.orders = {name: orders_in(words) for name, words in self.wording.items()}
         self.sense = Sense(self.world.operations, self.wording, str(self.world.facts.get("now", "")))
         # Where nobody sees the state, a write that changes nothing looks like any other.
         self.sees_changes = all(map(is_builtin, scenario.domains)) and isinstance(self.world, World)
@@ -242,15 +236,14 @@ class _ScenarioRun:
             )
             return
         done = Done(Call(atom.tool, atom.arguments, ()), atom.arguments, outcome.result, footprint)
-        fault = self.sense.fault([done])
-        if fault is not None:
+        if (fault := self.sense.fault([done])) is not None:
             self.discards.append(Discard(atom.tool, "sense", *fault))
             return
         if unchanged and self.world.operations[atom.tool].tool.effects != "read":
             self.discards.append(Discard(atom.tool, "sense", "no_change", "the state is as before"))
             return
         number = self._add_atom(atom, id_of_bytes(outcome.payload))
-        offered = offers_of(number, outcome.result, self.scenario.offers[atom.tool], self.orders[atom.tool])
+        offered = self._offers(number, done)
         payload, about = ([number], _SINGLE), self._subjects(done)
         ground.append(Member(number, {}, 1 << number, 1, offered, footprint, payload, about))
 
@@ -321,8 +314,7 @@ class _ScenarioRun:
             Done(call, fill(call, episode.results) or {}, result, footprint)
             for call, result, footprint in zip(program, episode.results, footprints, strict=True)
         ]
-        fault = self.sense.fault(done, left.n_actions)
-        if fault is not None:
+        if (fault := self.sense.fault(done, left.n_actions)) is not None:
             self._senseless(order, *fault)
             return None
         names = [
@@ -335,10 +327,7 @@ class _ScenarioRun:
             return None  # the two parts commute: the parallel candidate says the same
         numbered = canonical(relabel(expression, order), self._label)
         if isinstance(right, int):
-            offered, about = (
-                self._offers(right, done[-1].call.tool, done[-1].result),
-                self._subjects(done[-1]),
-            )
+            offered, about = self._offers(right, done[-1]), self._subjects(done[-1])
         else:
             offered, about = right.offers, right.subjects
         return Member(
@@ -351,6 +340,10 @@ class _ScenarioRun:
             (order, (found, over_serialised)),
             joined_subjects(left.subjects, about),
         )
+
+    def _offers(self, number: int, one: Done) -> dict[str, tuple[Source, ...]]:
+        tool = one.call.tool
+        return offers_of(number, one.result, self.scenario.offers[tool], self.orders[tool])
 
     def _subjects(self, one: Done) -> frozenset[str] | None:
         """Return what a call is about; None where the world is not a built-in one."""

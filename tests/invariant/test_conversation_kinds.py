@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         out=str(tmp_path_factory.mktemp("kinds") / "run"),
         trajectories=SIZE,
         chunk_scenarios=8,
-        seed=44,
+        seed=31,
         conversations=ConversationConfig(SHARES),
         contrast=ContrastConfig(candidates=3, trajectories=0, no_calls=0),
         execution=ExecutionConfig(workers=1),

@@ -118,6 +118,7 @@ class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         once: Arguments for whose same value nobody asks for it twice in a conversation.
         completes: Tools that come before it or not at all: the cart is full before it is ordered.
         apart: Tools that nobody asks for beside it about the same thing, unless one takes a value from the other.
+        never_from: Tools whose results it takes no value from: nobody wishes for what an order shows they bought.
     """
 
     ask: tuple[str, ...]
@@ -136,6 +137,7 @@ class ToolWording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     brief: tuple[str, ...] = ()
     completes: tuple[str, ...] = ()
     apart: tuple[str, ...] = ()
+    never_from: tuple[str, ...] = ()
 
 
 class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -110,8 +110,9 @@ _OF_ONE = re.compile(
 
 # Of one record nobody says that it comes first.
 _RANKED = re.compile(
-    r"\b(first|in order|ranked|in that order|by votes|by price|by size|at the head|on top|to dear|back|on):? "
+    r"\b(in order|ranked|in that order|by votes|by price|by size|at the head|on top|to dear):? |\b(back|on)[:,] "
     r"|, (in order|by) |\b(cheapest|oldest|latest|largest|earliest|soonest) "
+    r"|\b(first|latest|newest|most|above all)\b"
 )
 
 
@@ -119,13 +120,15 @@ def _report(
     step: StepContext, steps: list[StepContext], used: set[str], style: Style, rng: Random, *, listed: bool
 ) -> str:
     """Tell what a step gave: not "the first of 1 note", nor one value twice in a sentence, where it can be told otherwise."""
+    rows = resolve(step.result, parse_pointer(main_list(step.wording))) if main_list(step.wording) else None
+    alone = isinstance(rows, list) and len(rows) == 1
     reports = step.wording.report if listed else step.wording.brief or step.wording.report
+    if alone and not listed:
+        reports = (*reports, *step.wording.report)  # "the latest of them" suits no single one
     fresh = [one for one in reports if one not in used] or list(reports)
     voice = Voice(steps, rng.randrange(1000), known=True, style=style)
     start = rng.randrange(len(fresh))
     first = ""
-    rows = resolve(step.result, parse_pointer(main_list(step.wording))) if main_list(step.wording) else None
-    alone = isinstance(rows, list) and len(rows) == 1
     for template in (*fresh[start:], *fresh[:start]):
         text = _once(step, step.clause(template, voice).text)
         if alone and _RANKED.search(text):

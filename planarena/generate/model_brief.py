@@ -24,7 +24,7 @@ _MANNER_OF = {
     "formal": "formal and polite, as in a letter",
     "hurried": "in a hurry: short, with a word about the rush",
     "casual": "like a quick chat message: lower case, loose punctuation",
-    "aside": "with one remark that has nothing to do with it, before or after",
+    "aside": "with one remark before it that says in which spot its writer is, as on a train or in a queue",
     "listed": "as a short list of things to do",
 }
 

@@ -138,7 +138,14 @@ def _named(brief: TaskBrief, step: StepContext, name: str, heard: str) -> bool:
     """Say whether a value of an earlier result is called what an answer called it, or a record by a name of its own."""
     source, pointer = step.bound[name]
     producer = brief.steps[source]
-    if brief.turn_of[source] == brief.turn_of[step.number] and not naming_phrases(
+    # After a failed call the same look-up may be made once more: its answer was given before.
+    told = any(
+        brief.turn_of[other.number] < brief.turn_of[step.number]
+        and other.operation.tool.wire_name == producer.operation.tool.wire_name
+        and other.arguments == producer.arguments
+        for other in brief.steps
+    )
+    if not told and not naming_phrases(
         producer.operation.tool, producer.wording, pointer, producer.arguments, producer.result
     ):
         return False

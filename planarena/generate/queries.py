@@ -234,7 +234,10 @@ class Conversation:
             ]
             same = [step for step in ready if order and self._about(step) & self._about(order[-1])]
             follows = [step for step in ready if order and self.telling.before[step] >> order[-1] & 1]
-            step = pick(follows or same or ready, self.rng)
+            # What only shows something is asked for before what changes it: nobody answers a mail and then reads it.
+            near = follows or same or ready
+            shows = [step for step in near if self.steps[step].operation.tool.effects == "read"]
+            step = pick(shows or near, self.rng)
             order.append(step)
             left.remove(step)
         return order

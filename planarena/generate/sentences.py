@@ -85,11 +85,9 @@ def join_message(
             thanked = any("hank" in sentence for sentence in sentences)
             closes = [one for one in THANKS if not (thanked and "hank" in one)]
             sentences.append(spell(pick_rare(closes, rng, counts), style))
-    elif register == "aside" and turn == 0:
-        remark = spell(pick_rare(ASIDES, rng, counts), style)
+    elif register == "aside" and turn == 0 and not _LEANS.search(sentences[0]):
         # Before "it" and "so" the remark would be what they mean.
-        first = rng.random() < 0.5 and not _LEANS.search(sentences[0])
-        sentences.insert(0 if first else len(sentences), remark)
+        sentences.insert(0, spell(pick_rare(ASIDES, rng, counts), style))
     return with_articles(one_stop(" ".join(sentences)))
 
 

@@ -144,6 +144,8 @@ class Sense:
         if self._reads[one] and self._reads[two]:
             if self._are_apart(first, second):
                 return SenseFault("apart", f"{two} beside {one}")
+            if self._is_once(first, second):
+                return SenseFault("asked_twice", f"{one} twice for one thing")
             if one == two and _shows_no_more(first.result, second.result):
                 return SenseFault("repeated_look_up", f"{one} shows twice what it shows once")
             return None
@@ -162,11 +164,17 @@ class Sense:
             return None
         if two in words.completes:
             return SenseFault("after_completion", f"{two} after {one}")
-        if one == two and any(first.arguments.get(name) == second.arguments.get(name) for name in words.once):
+        if self._is_once(first, second):
             return SenseFault("asked_twice", f"{one} twice for one thing")
         if self._are_apart(first, second):
             return SenseFault("apart", f"{two} beside {one}")
         return None
+
+    def _is_once(self, first: Done, second: Done) -> bool:
+        words = self._wording.get(first.call.tool)
+        if words is None or first.call.tool != second.call.tool:
+            return False
+        return any(first.arguments.get(name) == second.arguments.get(name) for name in words.once)
 
     def _are_apart(self, first: Done, second: Done) -> bool:
         words, others = self._wording.get(first.call.tool), self._wording.get(second.call.tool)

@@ -6,7 +6,8 @@ passes: in builds it executes. Both limits of the paper are kept apart: `max_dep
 actions; and both stop rules: nothing new emerges (`exhausted`), or the budget is spent (`budget`).
 
 Deviations from the paper: (1) Eq. 2's product over b factors is built pairwise, which reaches the same
-tasks because both operators are associative; (2) tasks longer than `max_actions` are pruned while composing.
+tasks because both operators are associative; (2) tasks longer than `max_actions` are pruned while composing;
+(3) of two tasks that are about nothing in common no combination is tried, where it is known what they are about.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Member(NamedTuple):
         offers: Semantic type -> sources, latest last.
         footprint: What its calls read and wrote, or None where unknown.
         payload: What `realise` wants to remember.
+        subjects: What it is about; parts that stand beside each other share one. None where nobody knows.
     """
 
     expression: Expression
@@ -52,6 +54,7 @@ class Member(NamedTuple):
     offers: dict[str, tuple[Source, ...]]
     footprint: Footprint | None
     payload: Any = None
+    subjects: frozenset[str] | None = None
 
     @property
     def n_actions(self) -> int:
@@ -190,7 +193,9 @@ def _joins(levels: list[list[Member]], left: Member, limits: Limits, rng: Random
         (member, depth)
         for depth, level in enumerate(levels)
         for member in level
-        if not member.mask & left.mask and member.n_actions + left.n_actions <= limits.max_actions
+        if not member.mask & left.mask
+        and member.n_actions + left.n_actions <= limits.max_actions
+        and _belong(left.subjects, member.subjects)
     ]
     last = len(levels) - 1
     for right, depth in _shuffled(partners, rng):
@@ -201,6 +206,10 @@ def _joins(levels: list[list[Member]], left: Member, limits: Limits, rng: Random
                 yield Candidate(",", right, left, {})
         if conflict is not True:
             yield Candidate("||", left, right, {})
+
+
+def _belong(left: frozenset[str] | None, right: frozenset[str] | None) -> bool:
+    return left is None or right is None or not left.isdisjoint(right)
 
 
 def _conflict(left: Footprint | None, right: Footprint | None) -> bool | None:

@@ -19,7 +19,7 @@ _SEVERAL, _SERVING_ASKED = 0.26, 0.1
 # A reference may describe a value by one look-up: what that look-up is about has a name, or was told before.
 _DEEPEST = 1
 # More requests in one message are too many to read.
-_MOST_REQUESTS = 4
+_MOST_REQUESTS = 3
 _MOST_MESSAGES = 4
 
 

@@ -36,15 +36,15 @@ per_group = pytest.mark.parametrize("group", COMBINATIONS, ids=lambda group: "+"
 # Digests of seeds that a domain makes alone: what is shared with other domains must not change them.
 ALONE = {
     "travel": ("991d9fc0c674fce6", "5b11a781f5be3c15"),
-    "calendar": ("062d0ab8e61d0289", "7b2534e1bdf7c2f9"),
+    "calendar": ("e7b0b15d21b933d9", "9fbc76a3da8c99e4"),
     "banking": ("da727c07364eda91", "a8d4d1e8d93fd84a"),
     "smart_home": ("9d88e3a3681f22f0", "e95e4076b4d42cfa"),
-    "email": ("273631f278252624", "36851b04feed8035"),
+    "email": ("99fa442397adc87c", "d5fdc45686cdb7b7"),
     "files": ("6767c2adddf760bb", "a9becfbd19d72504"),
-    "shopping": ("3bb7788251026ca2", "09b5ce3fdef2d45b"),
-    "support": ("621bae8eac8e5516", "3038c1645a5de605"),
+    "shopping": ("894eca191b1f4547", "094ecfcddc839c73"),
+    "support": ("36992f2d6ee504e8", "f34ddf35b28208af"),
     "music": ("bfceb249f70ff6da", "3a8d0d554fa1f159"),
-    "clinic": ("4b5cfd20dca9fafa", "3b97c18786ed4dac"),
+    "clinic": ("8f2a185f4fc9de2a", "bb227add596e98d0"),
     "boards": ("2c3d0ba6bae14ad3", "00f4c73b42fcef8c"),
     "inventory": ("d7f884f88faf5d80", "811d4526db5fa649"),
     "hr": ("90d74c3eda4963a7", "508718ae6fd68c68"),
@@ -165,6 +165,7 @@ class Planner:
         self.world, self.rng = world, rng
         self.steps: list[Step] = []
         self.offers = offers_of(domains)
+        self.barred = {tool: one.never_from for name in domains for tool, one in wording_of(name).items()}
 
     def make(self, tool: str, forced: dict[str, tuple[int, str]], depth: int = 5) -> int | None:
         """Make a call of the tool with some bindings given; None where no proposal can be made to work."""
@@ -187,7 +188,8 @@ class Planner:
                 if source is None:
                     break
                 bound[name] = source
-            if len(bound) == len(needs):
+            odd = any(self.steps[step].tool in self.barred[tool] for step, _ in bound.values())
+            if len(bound) == len(needs) and not odd:
                 arguments = {name: value for name, value in proposal.items() if value is not BOUND}
                 for name, (step, pointer) in bound.items():
                     arguments[name] = resolve(self.steps[step].result, parse_pointer(pointer))

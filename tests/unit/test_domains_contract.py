@@ -29,7 +29,7 @@ WALK_STEPS = 300
 # `{name}`, or `{name|one|many}`: what is named is the same.
 PLACEHOLDER = re.compile(r"\{([^{}|]*)(?:\|[^{}|]+\|[^{}|]+)?\}")
 KEYS = {"ask", "plan", "outputs", "report", "brief", "refer", "values", "missing"}
-SENSE_KEYS = {"aims", "records", "undoes", "ends", "dates", "once", "completes", "apart"}
+SENSE_KEYS = {"aims", "records", "undoes", "ends", "dates", "once", "completes", "apart", "never_from"}
 SEGMENT = re.compile(r"\[([^\[\]]*)\]")
 per_domain = pytest.mark.parametrize("domain", NAMES)
 
@@ -433,7 +433,7 @@ def test_records_and_sense_name_what_there_is(domain: str) -> None:
             fields = (schema_at(output, parent) or {}).get("properties", {})
             named = set(PLACEHOLDER.findall(forms.get("name", "")))
             found += [f"{name} refer {pointer}: no field {field}" for field in sorted(named - set(fields))]
-        for key in ("undoes", "completes", "apart"):
+        for key in ("undoes", "completes", "apart", "never_from"):
             found += [f"{name} {key}: no tool {other}" for other in set(words.get(key) or ()) - set(tools)]
         for key in ("ends", "dates", "once"):
             unknown = set(words.get(key) or ()) - set(operation.tool.parameters)

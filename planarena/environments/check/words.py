@@ -159,7 +159,7 @@ def _check_tool(
                 f"has no words for {argument} = {', '.join(sorted(map(str, missing)))}",
                 f"write them under `values: {{{argument}: ...}}`",
             )
-    for key in ("undoes", "completes", "apart"):
+    for key in ("undoes", "completes", "apart", "never_from"):
         for other in sorted(set(getattr(words, key)) - names):
             findings.add(
                 "words", f"{name}: {key}", f"there is no tool {other}", "name a tool of this environment"

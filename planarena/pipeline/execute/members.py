@@ -1,14 +1,26 @@
-"""What members of a composition do to each other: writes that are lost, parts that depend on each other, joint offers."""
+"""What members of a composition do to each other: lost writes, odd sources, parts that depend on each other, offers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from planarena.environments.state import Footprint
-from planarena.tasks.atoms import Call
-from planarena.tasks.composition import Source
+from planarena.environments.wording import Offer, Path, ToolWording, names_in, parse_pointer
+from planarena.proofs import Order, is_tied
+from planarena.tasks.atoms import Atom, Call, resolve
+from planarena.tasks.composition import Candidate, Member, Source
 
-__all__ = ["crosses", "joined", "overwritten"]
+__all__ = [
+    "crosses",
+    "joined",
+    "odd_source",
+    "offers_of",
+    "orders_in",
+    "overwritten",
+    "said_in_full",
+    "touched",
+]
 
 
 def overwritten(program: Sequence[Call], footprints: Sequence[Footprint]) -> bool:
@@ -36,6 +48,16 @@ def _reads(footprint: Footprint, keys: frozenset[tuple[str, str | None]]) -> boo
     return any(key in footprint.reads or (key[0], None) in footprint.reads for key in keys)
 
 
+def odd_source(
+    candidate: Candidate, tool_of: Callable[[int], str], wording: Mapping[str, ToolWording]
+) -> str | None:
+    """Return which value a candidate takes from a tool from which the words let nobody take one; None for none."""
+    for (consumer, argument), source in candidate.bindings.items():
+        if tool_of(source.atom) in wording[tool_of(consumer)].never_from:
+            return f"{argument} of {tool_of(consumer)} from {tool_of(source.atom)}"
+    return None
+
+
 def crosses(before: Sequence[int], split: int) -> bool:
     """Say whether a step of the second part must come after one of the first."""
     left = (1 << split) - 1
@@ -50,3 +72,46 @@ def joined(
     for semantic, sources in right.items():
         joined[semantic] = (*joined.get(semantic, ()), *sources)
     return joined
+
+
+def touched(footprints: Sequence[Footprint]) -> Footprint:
+    """Return what calls read and wrote together."""
+    return Footprint(
+        frozenset().union(*(footprint.reads for footprint in footprints)),
+        frozenset().union(*(footprint.writes for footprint in footprints)),
+    )
+
+
+def said_in_full(
+    order: Sequence[int], member: Member, atoms: Sequence[Atom], wording: Mapping[str, ToolWording]
+) -> list[bool]:
+    """Say for each step whether what refers to its result says all its arguments, so that nobody need ask for it."""
+    told = dict.fromkeys(order, True)
+    for source in member.bindings.values():
+        atom = atoms[source.atom]
+        named = {*atom.arguments, *(argument for argument, _ in atom.needs)}
+        full = wording[atom.tool].refer[source.pointer].full
+        told[source.atom] &= any(named <= names_in(phrase) for phrase in full)
+    return [told[number] for number in order]
+
+
+def offers_of(
+    number: int, result: Any, offers: Sequence[Offer], orders: Mapping[Path, Order]
+) -> dict[str, tuple[Source, ...]]:
+    """Return what the result of an atom offers for binding, by semantic type."""
+    found: dict[str, tuple[Source, ...]] = {}
+    for offer in offers:
+        value = resolve(result, offer.path)
+        # "The cheapest" of two that cost the same means neither.
+        if isinstance(value, str | int | float) and not is_tied(result, offer.path, orders):
+            found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
+    return found
+
+
+def orders_in(words: ToolWording) -> dict[Path, Order]:
+    """Return what decides which record comes first in a tool's result, by the record's or the list's path."""
+    return {
+        parse_pointer(pointer): Order(parse_pointer(one.among or pointer), one.order)
+        for pointer, one in words.records.items()
+        if one.order
+    }

@@ -27,6 +27,7 @@ class Telling(NamedTuple):
         groups: By step, its generation.
         rng: Chooses among ways of telling.
         wording: The tools' words, which say what may be spoken of before an answer told it; without them all may.
+        known: What is known anyway, which joins no two requests; None where nobody knows what calls are about.
     """
 
     outputs: Mapping[str, Sequence[Path]]
@@ -35,6 +36,7 @@ class Telling(NamedTuple):
     groups: Sequence[int]
     rng: Random
     wording: Mapping[str, ToolWording] = {}
+    known: frozenset[str] | None = None
 
 
 def idle_answer(
@@ -160,7 +162,8 @@ def senseless_write(
     """Return why nobody would ask for what a task does.
 
     The user is spoken of by name as anybody else (`about_the_user`); the same thing is made twice under two titles
-    (`made_twice`); one look-up is made with two limits (`repeated_look_up`); a setting of a thing is what it is set to (`own_setting`).
+    (`made_twice`); one look-up is made with two limits (`repeated_look_up`); one name is looked up in two places
+    (`asked_elsewhere`); a setting of a thing is what it is set to (`own_setting`).
     """
     own = _names_of_user(world)
     for step, one in enumerate(executed):
@@ -172,9 +175,19 @@ def senseless_write(
         for earlier in range(step):
             if _made_twice(world, program[earlier], executed[earlier], program[step], one):
                 return "made_twice", f"steps {earlier} and {step} ({one.tool}) differ in their title alone"
+            if _asked_elsewhere(world, executed[earlier], one):
+                return "asked_elsewhere", f"steps {earlier} and {step} look up one name in two places"
             if _same_range(executed[earlier], one):
                 return "repeated_look_up", f"steps {earlier} and {step} ({one.tool}) look back to two days"
     return None
+
+
+def _asked_elsewhere(world: World, first: ExecutedCall, second: ExecutedCall) -> bool:
+    """Say whether two domains are asked for the same person in the same words: a directory and an address book."""
+    tools = [world.operations[one.tool].tool for one in (first, second)]
+    if tools[0].namespace == tools[1].namespace or any(tool.effects != "read" for tool in tools):
+        return False
+    return bool(first.arguments) and first.arguments == second.arguments
 
 
 # Arguments that only narrow what a look-up shows.

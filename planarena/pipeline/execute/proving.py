@@ -10,6 +10,7 @@ from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput
 from planarena.generate.naming import must_be_told
 from planarena.pipeline.execute.plausible import Path, Telling, idle_answer, senseless_write
 from planarena.pipeline.execute.staleness import stale_answer
+from planarena.pipeline.execute.subjects import subjects_of, unrelated_requests
 from planarena.pipeline.products import Discard
 from planarena.proofs import (
     find_reference_fault,
@@ -77,6 +78,14 @@ def prove_task(
     values = {step: told_values(telling.outputs[one.tool], one.result) for step, one in enumerate(executed)}
     told = arrange_told(world, program, executed, values, telling)
     reported = [step for step in range(len(program)) if told.asked[step]]
+    if telling.known is not None:
+        about = [
+            subjects_of(world.operations[one.tool].tool, one.arguments, one.result) - telling.known
+            for one in executed
+        ]
+        joined = unrelated_requests(program, about, reported, told.turn_of)
+        if joined is not None:
+            return Discard(text, "sense", *joined)
     if any(values[step] is None for step in reported):
         return Discard(text, "execution", "missing_output", "a result lacks a value that the answer reports")
     idle = idle_answer(world, program, executed, values, reported, telling)

@@ -11,20 +11,30 @@ from planarena.config import PLAIN, BuildConfig
 from planarena.environments import BOUND, World
 from planarena.environments.catalog import is_builtin, operations_of, wording_of
 from planarena.environments.state import Footprint
-from planarena.environments.wording import names_in, parse_pointer
+from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
 from planarena.pipeline.execute.aims import calls_of, draw_aims, draw_every
 from planarena.pipeline.execute.conversations import converse, variant_of
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
-from planarena.pipeline.execute.members import crosses, joined, overwritten
+from planarena.pipeline.execute.members import (
+    crosses,
+    joined,
+    odd_source,
+    offers_of,
+    orders_in,
+    overwritten,
+    said_in_full,
+    touched,
+)
 from planarena.pipeline.execute.proving import Proven, Telling, prove_task
 from planarena.pipeline.execute.scenarios import Scenario, rng_for
+from planarena.pipeline.execute.subjects import joined_subjects, subjects_of
 from planarena.pipeline.execute.task_pools import TaskPools
 from planarena.pipeline.execute.unverified import UnverifiedTools
 from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, ScenarioEdge, Step
-from planarena.proofs import Dependences, Done, Order, Sense, find_dependences, is_tied
+from planarena.proofs import Dependences, Done, Sense, find_dependences
 from planarena.records.canonical import canonical_json, content_id, id_of_bytes
 from planarena.tasks.algebra import (
     canonical,
@@ -34,7 +44,7 @@ from planarena.tasks.algebra import (
     relabel,
     render,
 )
-from planarena.tasks.atoms import Atom, Binding, Call, fill, resolve
+from planarena.tasks.atoms import Atom, Binding, Call, fill
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 
 __all__ = ["execute_every_aim", "execute_scenario", "execute_with_variants"]
@@ -76,17 +86,12 @@ class _ScenarioRun:
             name: [parse_pointer(pointer) for pointer in words.outputs]
             for name, words in self.wording.items()
         }
-        self.orders = {
-            name: {
-                parse_pointer(pointer): Order(parse_pointer(one.among or pointer), one.order)
-                for pointer, one in words.records.items()
-                if one.order
-            }
-            for name, words in self.wording.items()
-        }
+        self.orders = {name: orders_in(words) for name, words in self.wording.items()}
         self.sense = Sense(self.world.operations, self.wording, str(self.world.facts.get("now", "")))
         # Where nobody sees the state, a write that changes nothing looks like any other.
         self.sees_changes = all(map(is_builtin, scenario.domains)) and isinstance(self.world, World)
+        # What is known anyway, as the city where the user lives, joins nothing.
+        self.known = frozenset(value for value in self.world.facts.values() if isinstance(value, str))
         self.paths = {
             (name, offer.pointer): offer.path for name, found in scenario.offers.items() for offer in found
         }
@@ -232,27 +237,17 @@ class _ScenarioRun:
                 Discard(atom.tool, "execution", outcome.error["code"], outcome.error["message"])
             )
             return
-        fault = self.sense.fault(
-            [Done(Call(atom.tool, atom.arguments, ()), atom.arguments, outcome.result, footprint)]
-        )
-        if fault is not None:
+        done = Done(Call(atom.tool, atom.arguments, ()), atom.arguments, outcome.result, footprint)
+        if (fault := self.sense.fault([done])) is not None:
             self.discards.append(Discard(atom.tool, "sense", *fault))
             return
         if unchanged and self.world.operations[atom.tool].tool.effects != "read":
             self.discards.append(Discard(atom.tool, "sense", "no_change", "the state is as before"))
             return
         number = self._add_atom(atom, id_of_bytes(outcome.payload))
-        offered = self._offers(number, atom.tool, outcome.result)
-        ground.append(Member(number, {}, 1 << number, 1, offered, footprint, ([number], _SINGLE)))
-
-    def _offers(self, number: int, tool: str, result: Any) -> dict[str, tuple[Source, ...]]:
-        found: dict[str, tuple[Source, ...]] = {}
-        for offer in self.scenario.offers[tool]:
-            value = resolve(result, offer.path)
-            # "The cheapest" of two that cost the same means neither.
-            if isinstance(value, str | int | float) and not is_tied(result, offer.path, self.orders[tool]):
-                found[offer.semantic] = (*found.get(offer.semantic, ()), Source(number, offer.pointer))
-        return found
+        offered = self._offers(number, done)
+        payload, about = ([number], _SINGLE), self._subjects(done)
+        ground.append(Member(number, {}, 1 << number, 1, offered, footprint, payload, about))
 
     # -- composition ---------------------------------------------------------------------------
 
@@ -281,6 +276,9 @@ class _ScenarioRun:
             order += right.payload[0]
             bindings.update(right.bindings)
             level = max(left.level, right.level) + 1
+        if (odd := odd_source(candidate, self._tool_of, self.wording)) is not None:
+            self._senseless(order, "odd_source", odd)
+            return None
         if self.unverified.holds(map(self._tool_of, order)):
             return self.unverified.join(candidate, order, bindings, level, self._tool_of, self._label)
         program = self._program(order, bindings)
@@ -318,11 +316,9 @@ class _ScenarioRun:
             Done(call, fill(call, episode.results) or {}, result, footprint)
             for call, result, footprint in zip(program, episode.results, footprints, strict=True)
         ]
-        fault = self.sense.fault(done, left.n_actions)
-        if fault is not None:
+        if (fault := self.sense.fault(done, left.n_actions)) is not None:
             self._senseless(order, *fault)
             return None
-        results = list(episode.results)
         names = [
             (number, tuple(bindings[number, argument] for argument, _ in self.atoms[number].needs))
             for number in order
@@ -332,16 +328,29 @@ class _ScenarioRun:
         if candidate.op == "," and not isinstance(right, int) and not crosses(found.before, left.n_actions):
             return None  # the two parts commute: the parallel candidate says the same
         numbered = canonical(relabel(expression, order), self._label)
-        last = order[-1]
-        offered = left.offers if isinstance(right, int) else joined(left.offers, right.offers)
         if isinstance(right, int):
-            offered = joined(offered, self._offers(last, self.atoms[last].tool, results[-1]))
-        union = Footprint(
-            frozenset().union(*(footprint.reads for footprint in footprints)),
-            frozenset().union(*(footprint.writes for footprint in footprints)),
+            offered, about = self._offers(right, done[-1]), self._subjects(done[-1])
+        else:
+            offered, about = right.offers, right.subjects
+        return Member(
+            numbered,
+            bindings,
+            sum(1 << number for number in order),
+            level,
+            joined(left.offers, offered),
+            touched(footprints),
+            (order, (found, over_serialised)),
+            joined_subjects(left.subjects, about),
         )
-        mask = sum(1 << number for number in order)
-        return Member(numbered, bindings, mask, level, offered, union, (order, (found, over_serialised)))
+
+    def _offers(self, number: int, one: Done) -> dict[str, tuple[Source, ...]]:
+        tool = one.call.tool
+        return offers_of(number, one.result, self.scenario.offers[tool], self.orders[tool])
+
+    def _subjects(self, one: Done) -> frozenset[str] | None:
+        """Return what a call is about; None where the world is not a built-in one."""
+        tool = self.world.operations[one.call.tool].tool
+        return subjects_of(tool, one.arguments, one.result) - self.known if self.sees_changes else None
 
     def _senseless(self, order: Sequence[int], reason: str, detail: str) -> None:
         self.discards.append(Discard(", ".join(map(self._tool_of, order)), "sense", reason, detail))
@@ -372,24 +381,15 @@ class _ScenarioRun:
         # The same atoms with other bindings are another task, and must not be told the same way.
         identity = [self.atoms[number].atom_id for number in order], sorted(member.bindings.items())
         rng = rng_for(self.config.seed, "messages", self.scenario.scenario_id, identity)
-        implied = self._implied(order, member)
-        telling = Telling(self.outputs, self.orders, implied, groups, rng, self.wording)
+        implied = said_in_full(order, member, self.atoms, self.wording)
+        known = self.known if self.sees_changes else None
+        telling = Telling(self.outputs, self.orders, implied, groups, rng, self.wording, known)
         if self.unverified.holds(map(self._tool_of, order)):
             once = self.irreversible.execute(self.world, program, telling, text)
             return once if isinstance(once, Discard) else self._executed(member, rows, order, once)
         before = predecessors(member.expression, {number: step for step, number in enumerate(order)})
         proven = prove_task(self.world, program, before, telling, text)
         return proven if isinstance(proven, Discard) else self._executed(member, rows, order, proven)
-
-    def _implied(self, order: Sequence[int], member: Member) -> list[bool]:
-        """Say for each step whether what refers to its result says all its arguments, so that nobody need ask for it."""
-        told = dict.fromkeys(order, True)
-        for source in member.bindings.values():
-            atom = self.atoms[source.atom]
-            named = {*atom.arguments, *(argument for argument, _ in atom.needs)}
-            full = self.wording[atom.tool].refer[source.pointer].full
-            told[source.atom] &= any(named <= names_in(phrase) for phrase in full)
-        return [told[number] for number in order]
 
     def _executed(self, member: Member, rows: list[list[int]], order: list[int], proven: Proven) -> Executed:
         place = {number: step for step, number in enumerate(order)}

@@ -114,7 +114,8 @@ def a_look_up_of_something_else(one: Found) -> None:
     assert (one.choice.tool, one.choice.arguments) not in calls
     assert one.choice.attempt is not None
     same = one.choice.attempt.state_before == one.choice.attempt.state_after
-    assert same or one.choice.outcome == "error"  # a fault that was waiting for the tool
+    # A fault that was waiting for the tool: it comes, or a look-up clears it, as after a conflict of versions.
+    assert same or one.choice.outcome == "error" or one.task.talk.kind == "failed_call"
 
 
 def once_more(one: Found) -> None:

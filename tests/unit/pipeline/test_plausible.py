@@ -16,7 +16,7 @@ from planarena.tasks.atoms import Binding, Call
 
 def world(**tools: tuple[str, dict[str, Any]]) -> Any:
     operations = {
-        name: SimpleNamespace(tool=SimpleNamespace(effects=effects, parameters=parameters))
+        name: SimpleNamespace(tool=SimpleNamespace(effects=effects, parameters=parameters, namespace="shop"))
         for name, (effects, parameters) in tools.items()
     }
     return SimpleNamespace(operations=operations, facts={"user_name": "Ada Byron", "now": "2026-05-01T09:00"})

@@ -123,7 +123,9 @@ def _readable(cards: list[Record], days: list[str], rng: Random) -> str:
 def _new_cards(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample(env.story["boards"], 2)
     themes = env.seeds()["themes"]
-    yield {"board": first, "title": rng.choice(themes[first]["new"]), "due": BOUND}
+    # The day of another card may be meant, but not that of a task in a calendar, which has nothing to do with it.
+    due = rng.choice(env.story["days"][2:]) if beside(env.story, "calendar") else BOUND
+    yield {"board": first, "title": rng.choice(themes[first]["new"]), "due": due}
     title = rng.choice(themes[second]["new"])
     yield {"board": second, "title": title, "due": rng.choice(env.story["days"][3:])}
 

@@ -179,7 +179,7 @@ def _joint_story(
     added = meet(shared, names[1:], {row["name"]: row["email"] for row in colleagues.values()})
     if "out" in story:
         added["journey"] = story["out"]
-        added["joint_title"] = rng.choice(words["joint"]["titles"]["travel"]).format(person=names[1])
+        added["joint_title"] = rng.choice(words["joint"]["titles"]["travel"])
     elif "smart_home" in others:
         added["joint_title"] = rng.choice(words["joint"]["titles"]["smart_home"])
         added["days"] = days[:4]
@@ -312,7 +312,8 @@ def _moves(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 def _rooms_wanted(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     story, duration = env.story, env.story["duration"]
     equipment = rng.choice(["screen", "whiteboard", "video"])
-    if not beside(story, "clinic"):  # nobody meets colleagues while at the doctor's
+    # Nobody meets colleagues while at the doctor's, nor at the hour in which a flight leaves.
+    if not beside(story, "clinic") and "journey" not in story:
         yield {"start": BOUND, "duration": duration, "seats": story["seats"]}
         yield {"start": BOUND, "duration": 60, "seats": story["seats"], "equipment": equipment}
     start = f"{story['days'][1]}T{rng.choice(['10:00', '11:30', '14:00', '15:30'])}"

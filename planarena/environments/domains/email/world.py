@@ -22,6 +22,8 @@ from planarena.environments.state import Record
 __all__ = ["PROPOSALS", "make_mailbox"]
 
 _new_id = Environment.new_id
+# Those of the labels of every mailbox that suit any message.
+_FOR_ANYTHING = ("Important", "Pending", "Reading")
 
 
 def fill_slots(text: str, slots: dict[str, list[str]], rng: Random) -> str:
@@ -51,7 +53,7 @@ class _Mailbox:
             "date": date.isoformat(timespec="minutes"),
             "folder": "archive" if age_hours > 400 else "inbox",
             "body": fill_slots(text["body"], self.texts["slots"], rng),
-            "labels": [rng.choice(self.texts["existing_labels"])] if rng.random() < 0.4 else [],
+            "labels": [rng.choice(_FOR_ANYTHING)] if rng.random() < 0.4 else [],
             "attachments": [
                 {
                     "attachment_id": _new_id("att", message_id, name),
@@ -88,14 +90,14 @@ def make_mailbox(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     _fill_everyday(box, companies)
     for name in known[4 : 10 if shared is None else 6]:
         subject = f"Question: {rng.choice(threads)['keyword']}"
-        question = {"subject": subject, "body": rng.choice(situation["replies"])}
+        question = {"subject": subject, "body": rng.choice(texts["everyday"]["questions"])}
         box.add(name, address[name], question, [], rng.randint(410, 900))
     contacts = {
         address[name]: {
             "name": name,
             "address": address[name],
             "phone": f"+49 30 {rng.randint(1000000, 9999999)}",
-            "group": rng.choice(("work", "work", "family", "personal", "supplier")),
+            "group": rng.choice(("work", "work", "work", "family", "personal")),
         }
         for name in contacts_of
     }
@@ -145,7 +147,10 @@ def _fill_threads(
         box.add(sender, address[sender], thread, thread["files"], age)
         for _ in range(rng.randint(1, 2)):
             other, age = rng.choice(known[:4]), age - rng.randint(2, 12)
-            answer = {"subject": f"Re: {thread['subject']}", "body": rng.choice(situation["replies"])}
+            answer = {
+                "subject": f"Re: {thread['subject']}",
+                "body": rng.choice(box.texts["everyday"]["replies"]),
+            }
             box.add(other, address[other], answer, thread["files"][:1] if rng.random() < 0.6 else [], age)
     return threads
 
@@ -160,16 +165,9 @@ def _fill_everyday(box: _Mailbox, companies: list[dict[str, str]]) -> None:
             box.add(company["name"], f"service@{company['domain']}", company, files, age)
 
 
-def _situation(env: Any) -> dict[str, Any]:
-    texts = env.seeds()
-    situations = [*texts["situations"], *texts["joint"].values()]
-    return next(item for item in situations if item["title"] == env.story["topic"])
-
-
 def _texts(env: Any, kind: str, rng: Random) -> list[Any]:
-    """Return two texts to write: one of the situation or of everyday life, and another of everyday life."""
-    everyday = rng.sample(env.seeds()["everyday"][kind], 2)
-    return [rng.choice(_situation(env)[kind]) if rng.random() < 0.4 else everyday[0], everyday[1]]
+    """Return two texts to write that suit any message and anybody: to whom they go is open."""
+    return rng.sample(env.seeds()["everyday"][kind], 2)
 
 
 def _search(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
@@ -197,8 +195,10 @@ def _draft(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
         _texts(env, "mails", rng),
         strict=True,
     ):
-        body = fill_slots(mail["body"], env.seeds()["slots"], rng)
-        yield {"to": to, "subject": mail["subject"], "body": body}
+        # A day in the subject is the day in the text.
+        slots = {name: [rng.choice(words)] for name, words in env.seeds()["slots"].items()}
+        subject, body = (fill_slots(mail[part], slots, rng) for part in ("subject", "body"))
+        yield {"to": to, "subject": subject, "body": body}
 
 
 def _send(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
@@ -217,8 +217,8 @@ PROPOSALS: dict[str, Proposer] = {
         *({"name": name} for name in rng.sample(env.story["contacts"], 2)),
         {"name": BOUND},
     ],
-    # One only: the same sender is not saved twice.
-    "save_sender_as_contact": lambda _env, rng: [{"group": rng.choice(("work", "personal", "supplier"))}],
+    # One only: the same sender is not saved twice. Whoever it is, they write to an address at work.
+    "save_sender_as_contact": lambda _env, _rng: [{"group": "work"}],
     "draft_new_email": _draft,
     "draft_email_reply": lambda env, rng: [
         {"body": fill_slots(body, env.seeds()["slots"], rng)} for body in _texts(env, "replies", rng)
@@ -226,10 +226,10 @@ PROPOSALS: dict[str, Proposer] = {
     "attach_file_to_draft": lambda _env, _rng: [{}],
     "send_email_draft": _send,
     "create_email_label": lambda env, rng: [{"label": label} for label in _texts(env, "labels", rng)],
-    "label_email": lambda env, rng: [{"label": BOUND}, {"label": rng.choice(env.story["used_labels"])}],
+    "label_email": lambda _env, rng: [{"label": BOUND}, {"label": rng.choice(_FOR_ANYTHING)}],
     "create_email_filter": lambda env, rng: [
         {"sender_address": BOUND, "label": BOUND},
-        {"sender_address": BOUND, "label": rng.choice(env.story["used_labels"])},
+        {"sender_address": BOUND, "label": rng.choice(_FOR_ANYTHING)},
         {"sender_address": env.story["company_address"], "label": BOUND},
     ],
 }

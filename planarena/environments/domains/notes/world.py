@@ -110,7 +110,7 @@ def _new_notes(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 
 def _new_tasks(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    first, second = rng.sample(_situation(env)["tasks"], 2)
+    first, second = rng.sample(env.seeds()["any_note"]["tasks"], 2)
     yield {"text": first, "due": rng.choice(env.story["days"][2:])}
     # A day of another calendar or board may be meant; within the notes people name it.
     joint = any(beside(env.story, other) for other in ("calendar", "boards"))
@@ -133,8 +133,10 @@ PROPOSALS: dict[str, Proposer] = {
     "open_note": lambda _env, _rng: [{}],
     "create_notebook": lambda env, _rng: [{"name": name} for name in _situation(env)["new_notebooks"]],
     "create_note": _new_notes,
-    "append_to_note": lambda env, rng: [{"text": text} for text in rng.sample(_situation(env)["lines"], 2)],
-    "tag_note": lambda env, rng: [{"tag": tag} for tag in rng.sample(_situation(env)["new_tags"], 2)],
+    "append_to_note": lambda env, rng: [
+        {"text": text} for text in rng.sample(env.seeds()["any_note"]["lines"], 2)
+    ],
+    "tag_note": lambda env, rng: [{"tag": tag} for tag in rng.sample(env.seeds()["any_note"]["tags"], 2)],
     "move_note": lambda env, rng: [
         {"notebook": BOUND},
         {"notebook": rng.choice((*env.story["notebooks"], env.story["everyday"][1]))},

@@ -180,6 +180,13 @@ def _search(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
         yield {"category": third, "max_price": BOUND}
 
 
+def _opinions(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    # Both of one mind: a user who takes one text back for the other leaves the stars as they are.
+    pleased = rng.random() < 0.6
+    for text in rng.sample(env.seeds()["praise" if pleased else "blame"], 2):
+        yield {"stars": rng.randint(4, 5) if pleased else 2, "text": text}
+
+
 PROPOSALS: dict[str, Proposer] = {
     "search_products": _search,
     "get_product_details": lambda _env, _rng: [{}],
@@ -195,9 +202,6 @@ PROPOSALS: dict[str, Proposer] = {
     "return_purchased_item": lambda _env, rng: [
         {"reason": rng.choice(("damaged", "wrong_size", "not_as_described", "not_needed"))}
     ],
-    "write_product_review": lambda env, rng: [
-        {"stars": rng.randint(4, 5), "text": rng.choice(env.seeds()["praise"])},
-        {"stars": 2, "text": rng.choice(env.seeds()["blame"])},
-    ],
+    "write_product_review": _opinions,
     "add_to_wish_list": lambda _env, _rng: [{}],
 }

@@ -217,7 +217,8 @@ def _extremes(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 def _brightness(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample([15, 20, 25, 30], 2)
     yield {"brightness": first}
-    yield {"brightness": second, "color": rng.choice(_COLORS)}
+    # Whoever dims a lamp to live with it wants it white.
+    yield {"brightness": second, "color": rng.choice([one for one in _COLORS if "white" in one])}
 
 
 def _temperatures(env: Any, rng: Random) -> Iterator[dict[str, Any]]:

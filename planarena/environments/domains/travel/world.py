@@ -286,8 +286,7 @@ def _hotels(env: Any, _rng: Random) -> Iterator[dict[str, Any]]:
 def _transfers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     story = env.story
     yield {"pickup": BOUND, "dropoff": BOUND, "pickup_at": BOUND, "vehicle": rng.choice(["car", "van"])}
-    moment = _after_landing(env, rng, story["home"], story["there"])
-    yield {"pickup": story["airport"], "dropoff": BOUND, "pickup_at": moment, "vehicle": "car"}
+    yield {"pickup": story["airport"], "dropoff": BOUND, "pickup_at": BOUND, "vehicle": "car"}
     home = {"pickup": story["home_airport"], "dropoff": story["home_address"]}
     yield {**home, "pickup_at": BOUND, "vehicle": rng.choice(["car", "minibus"])}
     moment = _after_landing(env, rng, story["there"], story["home"])
@@ -316,7 +315,8 @@ PROPOSALS: dict[str, Proposer] = {
     "hold_flight": lambda env, _rng: [{"passenger": person} for person in env.story["people"][:2]],
     "choose_seat": lambda _env, rng: [
         {"position": position}
-        for position in rng.sample(["window", "aisle", "window", "aisle", "middle"], 5)[:2]
+        # Nobody asks for a seat in the middle.
+        for position in rng.sample(["window", "aisle"], 2)
     ],
     "add_bag": lambda _env, rng: [{"kind": kind} for kind in rng.sample(["cabin", "checked", "sports"], 2)],
     "pay_hold": lambda _env, _rng: [{"method": "card"}, {"method": "miles"}],

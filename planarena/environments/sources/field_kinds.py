@@ -134,6 +134,10 @@ def kind_of_text(form: str, name: str) -> str:
     return found
 
 
+# Of which the state is that of an address.
+_ADDRESSED = frozenset(
+    ("billing", "shipping", "mailing", "home", "delivery", "postal", "residence", "residential", "birth", "issuing", "licence", "license", "origin", "destination", "ship to", "bill to", "physical", "registered", "incorporation", "legal", "work address", "return address", "us")
+)  # fmt: skip
 _PLACE = frozenset(
     ("city", "town", "zip", "zipcode", "zip code", "postal code", "postcode", "postal", "country", "country code", "street", "street1", "line1", "line 1", "address line1", "address line 1", "address1", "address 1", "address line 2")
 )  # fmt: skip
@@ -161,7 +165,7 @@ def in_place(name: str, siblings: Iterable[str], description: str = "") -> str:
     head = words.removesuffix("state").strip()
     beside = {spaced(one) for one in siblings}
     near = bool(beside & _PLACE) if not head else bool(beside & {f"{head} {one}" for one in _PLACE})
-    return f"{head} address state".strip() if told or near else name
+    return f"{head} address state".strip() if told or near or head in _ADDRESSED else name
 
 
 @lru_cache(maxsize=16384)

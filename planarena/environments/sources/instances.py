@@ -249,6 +249,18 @@ class Generator:
                 "values",
                 "value",
                 "elements",
+                "element",
+                "name",
+                "object",
+                "objects",
+                "entity",
+                "entities",
+                "hit",
+                "hits",
+                "doc",
+                "docs",
+                "node",
+                "nodes",
                 "content",
                 "page",
             }
@@ -321,10 +333,15 @@ class Generator:
         made: list[Any] = []
         singular, own = _singular(name), self._number
         first = self._rng.randrange(12)
+        words = self._words
         for number in range(max(least, len(prefix) if schema.get("minItems") else 0)):
             inner = prefix[number] if number < len(prefix) else items
             try:
                 self._number = first + number if own is None or depth else own + number
+                if self._known and self._is_compound(inner):
+                    # What one of them says is about one person in one place.
+                    whose = words.whose or str(self._rng.getrandbits(48))
+                    self._words = words.about(f"{whose} {name} {number}")
                 for _ in range(20):
                     value = self.value(inner, singular, depth + 1)
                     if value not in made or not (schema.get("uniqueItems") or self._known):
@@ -336,7 +353,7 @@ class Generator:
                     raise
                 break
             finally:
-                self._number = own
+                self._number, self._words = own, words
         return made
 
     def _numeric(self, schema: dict[str, Any], kind: str, name: str) -> int | float:
@@ -375,6 +392,10 @@ class Generator:
             if pattern is None or re.search(pattern, made):
                 return made
         if pattern is not None:
+            plain = self._words.text("", name, self._noun, self._rng, self._number) or ""
+            for form in (plain, plain.lower().replace(" ", "-"), plain.lower().replace(" ", "_"), plain.replace(" ", "")):
+                if form and least <= len(form) <= most and re.search(pattern, form):
+                    return form
             for _ in range(30):
                 found = sample_pattern(pattern, self._rng)
                 if found is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planarena.data import load_yaml
 
-__all__ = ["descriptions_of", "has_people", "has_titles", "is_known_word", "known_words", "topic_of"]
+__all__ = ["descriptions_of", "generic_names", "has_people", "has_titles", "is_known_word", "known_words", "topic_of"]
 
 _THINGS = Path(__file__).with_name("things.yaml")
 _WORDS = Path(__file__).with_name("everyday.yaml")
@@ -55,6 +55,12 @@ def _before() -> frozenset[str]:
     words = load_yaml(_WORDS)
     whose = re.findall(r"[a-z]{3,}", f"{words['people']} {words['companies']}")
     return _BEFORE | frozenset(whose) - {"person", "profile", "account"}
+
+
+@cache
+def generic_names() -> frozenset[str]:
+    """Return the names of things of which nobody knows what they are called."""
+    return frozenset(load_yaml(_WORDS)["generic"])
 
 
 def is_known_word(word: str) -> bool:

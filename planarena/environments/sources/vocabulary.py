@@ -56,6 +56,10 @@ _BY_NOUN: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
         (4.5, 5.75, 6.25, 7, 8.5, 9.75, 11, 12.5, 14, 16.5),
     ),
     (
+        re.compile(r"\b(product|item|variant|merchandise|gift|good|part|accessory)$"),
+        (4.95, 6.5, 7.95, 9.5, 12.75, 14.9, 17.5, 19.95, 24, 29.25, 35, 42, 49, 59.95),
+    ),
+    (
         re.compile(r"\b(ticket type|ticket|admission|book|ebook|song|track|album|movie|magazine|variant)$"),
         (6, 8, 9.5, 12, 14, 18, 22, 25, 32),
     ),
@@ -70,7 +74,7 @@ _SPANS = tuple(
     (re.compile(pattern), span)
     for pattern, span in (
         (r"\b(bedrooms?|bathrooms?|adults)$", (1, 3)), (r"\bchildren$", (0, 2)), (r"\b(party size|guests?|guest count|persons|people)$", (2, 8)),
-        (r"\b(seats|seat count)$", (2, 8)), (r"\b(nights|weeks|terms?)$", (1, 4)), (r"\bcalories$", (120, 780)), (r"\b(capacity|max attendees|max enrollment|attendance)$", (20, 240)),
+        (r"\b(seats|seat count)$", (2, 8)), (r"\b(nights|weeks|terms?)$", (1, 4)), (r"\b(views?|plays?|downloads?)( count)?$|\b(view|play|download) count$", (40, 900)), (r"\bcalories$", (120, 780)), (r"\b(capacity|max attendees|max enrollment|attendance)$", (20, 240)),
         (r"\b(employees|employee count|headcount|staff count|company size)$", (8, 240)), (r"\b(year built|construction year|built year)$", (1935, 2018)),
         (r"\bgrade( level)?$", (1, 12)), (r"\bcredits$", (2, 6)), (r"\b(pages|page count|number of pages)$", (12, 380)), (r"\bpopulation$", (4_000, 420_000)),
         (r"\bfloors?$", (1, 9)), (r"\b(rating|stars)$", (3, 5)), (r"\b(square feet|sqft|floor area)$", (420, 2_400)), (r"\b(stops?|stop count)$", (3, 14)), (r"\b(tax( rate)?|vat)( percent(age)?)?$|^percentage$", (5, 21)), (r"\b(discount|percent off|commission)( percent(age)?| rate)?$", (5, 30)),
@@ -105,6 +109,16 @@ _PICKED = {
     "tag": "tags", "genre": "genres", "unit": "units", "weather": "weather", "file": "files", "subject": "subjects",
     "reason": "reasons", "message": "messages", "description": "descriptions", "bio": "bios",
 }  # fmt: skip
+# Of which things have values of their own.
+_BY_THING = {"colour": "colours_of", "tag": "tags_of"}
+_OWN_NAME = frozenset(
+    ("display", "full", "short", "long", "friendly", "preferred", "public", "internal", "official", "common", "original", "product", "item", "sub", "nick", "resource", "object", "entity", "question", "caption", "topic", "heading", "headline")
+)  # fmt: skip
+# Whose birth lies how many days back.
+_BORN = (
+    (re.compile(r"\b(pet|animal|dog|cat|horse|cow|calf|rabbit|bird|puppy|kitten)$"), (200, 4_000)),
+    (re.compile(r"\b(student|pupil|child|kid|schoolchild|camper)$"), (2_300, 6_200)),
+)
 _FIXED = {
     "mime": ("image/png", "application/pdf", "text/plain"), "version": ("1.4.0", "2.0.1", "2.3.0"),
     "byte": ("c2FtcGxl",), "cron": ("0 6 * * 1", "30 2 * * *"), "gender": ("female", "male"),
@@ -240,9 +254,15 @@ class Vocabulary:
             and isinstance(topic_of(noun, self.setting), tuple)
             and topic_of(noun, self.setting)
         ):
+            stem = re.sub(r" (name|title|label)$", "", spaced(name))
+            if stem != spaced(name) and stem not in _OWN_NAME and not f" {noun}".endswith(f" {stem}"):
+                # What something else is called: the group of a person, the project of a task.
+                return self.title(stem, rng, number) if topic_of(stem, self.setting) else None
             return self.title(noun or spaced(name), rng, number)
         if kind == "person" and "full" in spaced(name) and noun and not has_people(noun):
             return self.title(noun, rng, number)
+        if kind == "email" and spaced(name) in {"email", "email address"} and topic_of(noun, self.setting) == "company":
+            return f"office@{re.sub(r'[^a-z]+', '-', self._who(noun, rng).company.lower()).strip('-')}.example.com"
         if kind in _OF_WHO:
             return str(getattr(self._who(noun, rng), _OF_WHO[kind]))
         if kind in {"message", "description"} and re.search(words["troubles"], noun):
@@ -250,6 +270,10 @@ class Vocabulary:
         if kind == "description" and noun:
             kind_of_thing = "company" if topic_of(noun, self.setting) == "company" else noun
             return str(_pick(words["bios"] if has_people(noun) else descriptions_of(kind_of_thing), rng))
+        if kind in _BY_THING:
+            usual = next((found for pattern, found in words[_BY_THING[kind]] if re.search(rf"\b({pattern})$", noun)), None)
+            if usual is not None:
+                return str(_pick(usual, rng))
         if kind in _PICKED:
             return str(_pick(words[_PICKED[kind]], rng))
         if kind in _FIXED:
@@ -323,6 +347,9 @@ class Vocabulary:
 
     def _moment(self, name: str, rng: Random, kind: str = "", noun: str = "") -> datetime:
         role = moment_of(name)
+        young = next((days for pattern, days in _BORN if pattern.search(noun)), None)
+        if role == "birth" and young is not None:
+            return self.now - timedelta(days=rng.randrange(*young))
         if role == "birth":
             return datetime(1960 + rng.randrange(42), rng.randrange(1, 13), rng.randrange(1, 28))
         if kind in {"date-time", "time"} and role in {"start", "end"} and self.whose:
@@ -359,6 +386,8 @@ class Vocabulary:
             and (meaning != "price" or "rate" in words)
         ):
             return rng.randrange(usual[0], usual[1] + 1)
+        if re.search(r"^(http )?status code$", words):
+            return 200
         if not meaning:
             return None
         if meaning == "epoch":

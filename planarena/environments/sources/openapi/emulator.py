@@ -35,6 +35,8 @@ __all__ = [
     "state_observable",
 ]
 
+# What some APIs call in requests otherwise than in results.
+_SHORT = {"desc": "description", "descr": "description", "qty": "quantity", "tel": "phone", "mail": "email", "colour": "color", "color": "colour"}  # fmt: skip
 _LIMITS = ("limit", "perpage", "pagesize", "maxresults", "count", "first", "top", "size")
 _QUERIES = ("q", "query", "search", "term", "keyword", "keywords", "text")
 
@@ -155,11 +157,18 @@ class EmulatedApi:
         return self.responder.one(name, route, key, given.path, record, {})
 
     def _changed(self, record: Record, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an item's fields after a change: those that the call names by the names that they have, and its date."""
+        """Return an item's fields after a change: those that the call names by the names that they have, and its date.
+
+        What writes what is there already changes nothing.
+        """
         named = {normal(word): word for word in record["fields"]}
+        named |= {short: named[long] for short, long in _SHORT.items() if long in named and short not in named}
+        same = all(
+            record["fields"].get(named.get(normal(word), word)) == value for word, value in fields.items()
+        )
         known = {
             word: self.responder.dated(word, value, ("updated",))
-            if not re.search(r"complet|clos|resolv|finish|archiv|delet|seen|read", word)
+            if not same and not re.search(r"complet|clos|resolv|finish|archiv|delet|seen|read", word)
             else value
             for word, value in record["fields"].items()
         }

@@ -18,6 +18,7 @@ from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.coherence import aligned
 from planarena.environments.sources.openapi.fields import placed, told_by
 from planarena.environments.sources.openapi.naming import is_person, names_of, topic_noun
+from planarena.environments.sources.openapi.relations import chosen, listing, related_shape, shown_as
 from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
 from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.environments.state import Record, View
@@ -201,8 +202,25 @@ class Responder:
                 base, entity.path, lambda shown: self._item(shown, route.shape, entity, schema, record, own)
             )
         else:
-            made = told_by(base, told) if told else base
+            made = self._related(route, key, told_by(base, told) if told else base)
         return self._valid(name, self._echoed(made, route, given))
+
+    def _related(self, route: Route, key: str, base: Any) -> Any:
+        """Return a part or a document with items of the world, where it lists such, and with its counts."""
+        path, listed = listing(base, singular(words_of(route.verb)))
+        if listed is None or route.role not in {"part", "document"}:
+            return base
+        shape = related_shape(self.api, route)
+        rows = [row for row in self.state.scan(shape) if not row.get("new")] if shape else []
+        if len(rows) < 2 or not listed:
+            return _counted(base, len(listed), len(listed))
+        rows = chosen(rows, Random(seed_of("related", self.salt, route.shape, route.verb, key)))
+        items = [
+            shown_as(listed[place % len(listed)], row, self.api, shape) for place, row in enumerate(rows)
+        ]
+        changed = placed(_counted(base, len(items), len(items)), tuple(map(str, path)), lambda _: items)
+        validator = self._validators.get(route.operation.tool.wire_name)
+        return changed if validator is None or validator.is_valid(changed) else base
 
     def many(
         self, name: str, route: Route, key: str, given: Mapping[str, Any], records: list[Record], total: int
@@ -302,6 +320,9 @@ class Responder:
             if record is not None and shape != route.shape:
                 noun = self.noun(shape)
                 ids.setdefault(normal(f"{noun}id"), value)
+                naming = names_of(self.api, shape)
+                if naming is not None and len(naming.fields) == 1 and naming.main in record["fields"]:
+                    ids.setdefault(normal(f"{noun}name"), record["fields"][naming.main])
                 owners[normal(noun)] = record, next(
                     (one.entity.id_field for one in self.api.routes.values() if one.shape == shape and one.entity is not None and one.entity.id_field),
                     "id",

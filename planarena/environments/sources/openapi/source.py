@@ -23,6 +23,7 @@ from planarena.environments.sources.openapi.emulator import (
     state_observable,
 )
 from planarena.environments.sources.openapi.naming import names_of
+from planarena.environments.sources.openapi.relations import related_shape
 from planarena.environments.sources.openapi.resources import Api, Route, analyse, normal
 from planarena.environments.sources.openapi.schemas import Results, compile_arguments
 from planarena.environments.sources.openapi.seeding import seed_tables
@@ -203,6 +204,7 @@ class Family:
             found.update(step for _, step in route.steps if step)
             if route.shape in self.api.resources:
                 found.add(route.shape)
+            found.update(filter(None, (related_shape(self.api, route),)))
         return sorted(found, key=lambda shape: (shape.count("/"), shape))
 
     def world(self, salt: str) -> EmulatedWorld:

@@ -14,11 +14,16 @@ from planarena.environments.sources.openapi.labels import plural
 from planarena.environments.sources.openapi.naming import is_person, names_of
 from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
 from planarena.environments.sources.openapi.telling import Told, noun_of, pointer_to
+from planarena.environments.sources.things import has_people
 from planarena.environments.wording import Omission, Record, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
 __all__ = ["word_tool"]
 
+# What belongs to something else as well: it is taken away from it, not done away with.
+_BELONGING = re.compile(
+    r"(^| )(role|label|tag|member|membership|owner|participant|attendee|guest|user|permission|follower|collaborator|assignee|student|team member|song|track|video|photo|product|reviewer|watcher|enrollment|enrolment)$"
+)
 _ON_ITEM = {"read", "update", "delete", "part", "act"}
 
 
@@ -79,7 +84,9 @@ def _records(api: Api, route: Route, noun: str, told: Told) -> dict[str, Record]
         return {}
     fields = [str(parse_pointer(part)[-1]) for part in told.names[0]]
     naming = names_of(api, route.shape) if route.role == "list" else None
-    name = naming.line(str) if naming is not None else f'"{" ".join(f"{{{field}}}" for field in fields)}"'
+    said = " ".join(f"{{{field}}}" for field in fields)
+    plain = has_people(noun) or re.search(r"(^| )(country|language|city|state|currency|town|province)$", noun)
+    name = naming.line(str) if naming is not None else said if plain else f'"{said}"'
     full = naming.phrase(noun, str) if naming is not None else f"the {noun} {name}"
     return {_list_of(told): Record(noun, full, line=name)}
 
@@ -127,7 +134,7 @@ def _reference(api: Api, route: Route, noun: str, styles: Mapping[str, Style], p
     full = naming.phrase(noun, lambda field: item + pointer_to((field,)))
     short = naming.text(lambda field: item + pointer_to((field,)))
     return Reference(
-        (full, full if naming.kind in {"number", "whose"} else short), (full,), noun=noun, name=name
+        (full, full if naming.kind in {"number", "whose", "held"} else short), (full,), noun=noun, name=name
     )
 
 
@@ -177,22 +184,52 @@ def _create(case: _Case) -> _Words:
     called = link + (name.replace("of ", "for ", 1) if link == " " else name)
     rest = [key for key in case.required if key not in keys.values()]
     more = [key for key in case.optional if key not in keys.values()]
+    whose = _whose(case, (*rest, *more)) if not where else ""
+    if whose:
+        where = f" for {{{whose}}}" if whose in rest else f"[ for {{{whose}}}]"
+        rest, more = [key for key in rest if key != whose], [key for key in more if key != whose]
+    town = _town(case, (*rest, *more)) if not where else ""
+    if town:
+        where = f" in {{{town}}}" if town in rest else f"[ in {{{town}}}]"
+        rest, more = [key for key in rest if key != town], [key for key in more if key != town]
     tail = _tail(case, rest, more)
+    person = is_person(case.api, case.route.shape)
     verbs = (f"add {_an(case.noun)}", f"add a new {case.noun}", f"create {_an(case.noun)}")
-    ask = tuple(f"{verb}{called}{where}{tail}" for verb in verbs)
+    ask = tuple(f"{verb}{called}{where}{tail}" for verb in (verbs[:2] if person else verbs))
     thing = f"the {case.noun} {name}" if name else f"the new {case.noun}"
     facts = _facts_clause(case)
-    report = [f"{thing} is created{facts}", f"{thing} is there now{facts}", f"I have added {thing}{facts}"]
+    report = [f"I have added {thing}{where}{tail}{facts}", f"{thing} has been added{facts}"]
+    if not person:
+        report.append(f"{thing} is there now{facts}")
     without = {}
     if keys and set(keys.values()) <= set(case.required):
-        without = {f"create {_an(case.noun)}{where}{_tail(case, rest, more)}": tuple(rest)}
+        told = (*rest, *((whose,) if whose in case.required else ()), *((town,) if town in case.required else ()))
+        verb = "add" if person else "create"
+        without = {f"{verb} {_an(case.noun)}{where}{_tail(case, rest, more)}": told}
     aims = (
         f"I need {_an(case.noun)}{called}{where}{tail}.",
         f"We need a new {case.noun}{called}{where}{tail}.",
     )
-    return _Words(
-        ask, tuple(report), aims=() if is_person(case.api, case.route.shape) else aims, without=without
+    return _Words(ask, tuple(report), aims=() if person else aims, without=without)
+
+
+def _whose(case: _Case, keys: Sequence[str]) -> str:
+    """Return the argument that says whom something is for: "an invoice for Ann Lee" rather than with a customer's name."""
+    if is_person(case.api, case.route.shape):
+        return ""
+    return next(
+        (
+            key
+            for key in keys
+            if re.match(r"(customer|client|guest|recipient|patient|passenger|buyer|tenant|member) name$", case.styles[key].label)
+        ),
+        "",
     )
+
+
+def _town(case: _Case, keys: Sequence[str]) -> str:
+    """Return the argument that says in which town something lies: "a store in Graz" rather than with a city."""
+    return next((key for key in keys if case.styles[key].label == "city"), "")
 
 
 def _remark(case: _Case) -> _Words:
@@ -305,6 +342,15 @@ def _read(case: _Case) -> _Words:
             for pointer, label, quoted in case.told.facts[1:]
         ),
     )
+    counted = re.fullmatch(r"number of (\w+)", labels)
+    if counted is not None and not tail:
+        many = counted.group(1)
+        pointer = case.told.facts[0][0]
+        return _Words(
+            (f"find out how many {many} {thing} has", f"check how many {many} {thing} has"),
+            (f"the number of {many} of {thing} is {{{pointer}}}",),
+            aims=(f"How many {many} does {thing} have?",),
+        )
     aims = (
         f"What {is_are} the {labels} of {thing}{tail}?", f"I need the {labels} of {thing}{tail}.",
         f"I would like to know the {labels} of {thing}{tail}.",
@@ -367,19 +413,33 @@ def _update(case: _Case) -> _Words:
 
 def _delete(case: _Case) -> _Words:
     thing = case.own + case.where
-    no_more = f"We no longer need {thing}, so delete it."
+    if case.where and _BELONGING.search(case.noun):
+        thing = case.own + case.where.replace(" of ", " from ", 1)
+        return _Words(
+            (f"remove {thing}",),
+            (f"{case.own} has been removed{case.where.replace(' of ', ' from ', 1)}", f"I have removed {thing}"),
+        )
+    if is_person(case.api, case.route.shape):
+        login = re.search(r"(^| )(user|account|subaccount|profile|login|member)$", case.noun)
+        return _Words(
+            (f"remove {thing}", f"delete {thing}") if login else (f"remove {thing}",),
+            (f"{thing} has been removed", f"I have removed {thing}"),
+        )
     return _Words(
         (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
         (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
-        aims=() if is_person(case.api, case.route.shape) else (no_more,),
+        aims=(f"We no longer need {thing}, so delete it.",),
     )
 
 
 def _act(case: _Case) -> _Words:
     deed = DEEDS[words_of(case.route.verb)]
     thing, tail = case.own + case.where, _tail(case, case.required, case.optional)
+    asked = (f"{deed.ask} {thing}{tail}", f"{deed.ask} {thing} for me{tail}")
+    if deed.ask in {"complete", "finish", "resolve"}:
+        asked = (f"mark {thing} as {deed.done}{tail}",)
     return _Words(
-        (f"{deed.ask} {thing}{tail}", f"{deed.ask} {thing} for me{tail}"),
+        asked,
         (
             f"{thing} is {deed.done} now",
             f"{thing} has been {deed.done}"
@@ -396,6 +456,8 @@ def _part(case: _Case) -> _Words:
         many, rows = plural(case.noun), _rows(case.told)
         ask = (f"list the {many}{thing}{tail}", f"show me the {many}{thing}{tail}")
         aims = (f"What are the {many}{thing}{tail}?", f"I need to know the {many}{thing}{tail}.")
+        if not case.own:
+            aims = (f"Which {many} are there{tail}?", f"I need to know which {many} there are{tail}.")
         return _Words(
             ask, (f"these are the {many}{thing}: {rows}", f"I found these {many}{thing}: {rows}"), aims=aims
         )

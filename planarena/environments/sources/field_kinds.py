@@ -36,7 +36,8 @@ _TEXTS = tuple(
         ("phone", r"\b(phone|mobile|fax|telephone|cell)\b"),
         ("currency", r"\bcurrenc(y|ies)\b"),
         ("country_code", r"\bcountry (iso )?code|\biso ?2\b"),
-        ("country", r"\b(countr(y|ies)|nationality)\b(?! id)"),
+        ("nationality", r"\b(nationality|citizenship)$"),
+        ("country", r"\bcountr(y|ies)\b(?! id)"),
         ("locale", r"\blocale\b|\blang(uage)? code\b|^(lang|hl)$"),
         ("language", r"\blanguages?\b(?! id)"),
         ("city", r"\b(city|town|municipality|locality|birthplace)( name)?$"),
@@ -103,7 +104,7 @@ _MOMENTS = tuple(
         ("birth", r"birth|\bdob\b"),
         ("updated", r"\b(updated?|modified|modification|changed|last|latest|seen|edited|synced|completed|closed|resolved|finished|archived|deleted|read)\b"),
         ("created", r"\b(created?|creation|added|joined|registered|published|posted|sent|uploaded|ordered|placed|received|issued|recorded|booked|since|opened|signed|inserted|order date|invoice date|timestamp)\b"),
-        ("end", r"\b(end|ends|until|expir\w*|valid (to|until)|deadline|checkout|check out|return|arrival|renew\w*|to)\b"),
+        ("end", r"\b(end|ends|until|expir\w*|valid (to|until)|deadline|clos(?:es|ing)|checkout|check out|return|arrival|renew\w*|to)\b"),
         ("start", r"\b(due|start|starts|begin|begins|scheduled?|next|departure|delivery|event|appointment|available|remind(er)?|from|checkin|check in|planned|pickup|publish)\b"),
     )
 )  # fmt: skip

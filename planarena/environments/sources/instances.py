@@ -421,6 +421,8 @@ class Generator:
         """What goes wrong or ends is mostly not so."""
         if self._known and re.fullmatch(r"success\w*|ok|valid|succeeded", name, re.IGNORECASE):
             return True
+        if self._known and re.fullmatch(r"(is|has)?_?(active|enabled|available)", name, re.IGNORECASE):
+            return True
         rare = re.search(
             r"delet|archiv|block|disab|error|fail|spam|suspend|trash|lock|expired|cancel|closed|hidden|draft|test",
             name,

@@ -47,6 +47,7 @@ _LARGE: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
         re.compile(r"\b(salary|wages?|revenue|budget|goal|income|deal|loan|mortgage)\b"),
         (24_000, 32_500, 41_000, 48_000, 56_500, 64_000),
     ),
+    (re.compile(r"\bcredit limit\b"), (500, 1_000, 1_500, 2_000, 2_500, 5_000)),
     (re.compile(r"\b(rent|deposit|premium)\b"), (690, 780, 850, 940, 1_050, 1_200, 1_380)),
     (re.compile(r"\b(hourly|per hour|wage)\b"), (14, 16, 18, 21, 24, 28)),
 )
@@ -54,6 +55,10 @@ _BY_NOUN: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
     (
         re.compile(r"\b(menu item|dish|meal|drink|food|recipe|coffee|topping|modifier|dessert)$"),
         (4.5, 5.75, 6.25, 7, 8.5, 9.75, 11, 12.5, 14, 16.5),
+    ),
+    (
+        re.compile(r"\b(plan|subscription|membership|membership type|tier|tariff|package)$"),
+        (9, 12, 15, 19, 24, 29, 35, 39, 49),
     ),
     (
         re.compile(r"\b(product|item|variant|merchandise|gift|good|part|accessory)$"),
@@ -110,13 +115,13 @@ _PICKED = {
     "reason": "reasons", "message": "messages", "description": "descriptions", "bio": "bios",
 }  # fmt: skip
 # Of which things have values of their own.
-_BY_THING = {"colour": "colours_of", "tag": "tags_of"}
+_BY_THING = {"colour": "colours_of", "tag": "tags_of", "bio": "bios_of"}
 _OWN_NAME = frozenset(
     ("display", "full", "short", "long", "friendly", "preferred", "public", "internal", "official", "common", "original", "product", "item", "sub", "nick", "resource", "object", "entity", "question", "caption", "topic", "heading", "headline")
 )  # fmt: skip
 # Whose birth lies how many days back.
 _BORN = (
-    (re.compile(r"\b(pet|animal|dog|cat|horse|cow|calf|rabbit|bird|puppy|kitten)$"), (200, 4_000)),
+    (re.compile(r"\b(pet|animal|dog|cat|horse|cow|calf|rabbit|bird|puppy|kitten)$"), (430, 4_000)),
     (re.compile(r"\b(student|pupil|child|kid|schoolchild|camper)$"), (2_300, 6_200)),
 )
 _FIXED = {
@@ -263,6 +268,8 @@ class Vocabulary:
             return self.title(noun, rng, number)
         if kind == "email" and spaced(name) in {"email", "email address"} and topic_of(noun, self.setting) == "company":
             return f"office@{re.sub(r'[^a-z]+', '-', self._who(noun, rng).company.lower()).strip('-')}.example.com"
+        if kind == "nationality":
+            return str(words["nationalities"][self._who(noun, rng).country])
         if kind in _OF_WHO:
             return str(getattr(self._who(noun, rng), _OF_WHO[kind]))
         if kind in {"message", "description"} and re.search(words["troubles"], noun):

@@ -15,7 +15,13 @@ from planarena.environments.sources.field_kinds import (
     kind_of_text,
     spaced,
 )
-from planarena.environments.sources.openapi.belonging import acts_on, has_content, is_moved_alone, suits
+from planarena.environments.sources.openapi.belonging import (
+    acts_on,
+    has_content,
+    is_moved_alone,
+    label_is_sum,
+    suits,
+)
 from planarena.environments.sources.openapi.deeds import DEEDS, can_show
 from planarena.environments.sources.openapi.fields import kinds_of, merged_of
 from planarena.environments.sources.openapi.labels import (
@@ -188,7 +194,7 @@ def _is_own(api: Api, route: Route, key: str, style: Style) -> bool:
         begun = style.kind in {"choice", "status", "rating"} and re.search(
             r"\b(status|stage|phase|availability|presence|health)$", style.label
         )
-        begun = begun or (style.kind == "rating" and not is_moved_alone(style.kind, style.label, noun))
+        begun = begun or label_is_sum(style.label) or (style.kind == "rating" and not is_moved_alone(style.kind, style.label, noun))
         return not begun and (style.kind != "title" or normal(name) in HANDLES or _is_name(api, route, name))
     return True
 

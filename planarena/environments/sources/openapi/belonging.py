@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["acts_on", "has_content", "is_moved_alone", "suits"]
+__all__ = ["acts_on", "has_content", "is_moved_alone", "label_is_sum", "suits"]
 
 _PLACES = r"location|place|venue|store|shop|branch|outlet|restaurant|cafe|hotel|office|building|facility|campus|site|clinic|hospital|practice|pharmacy|school|warehouse|depot|property|apartment|house|home|station|gym|library|museum|gallery|park|garage|cinema|theatre|theater|club|church|airport"  # fmt: skip
 _EVENTS = r"event|conference|concert|festival|tour|meetup|workshop|tournament|wedding|trade fair|exhibition"
@@ -13,13 +13,13 @@ _WORKS = r"album|record|release|track|song|single|movie|film|video|clip|book|nov
 _TEXTS = (
     r"article|post|page|blog post|story|news|report|paper|book|magazine|issue|chapter|video|episode|podcast"
 )
-_OF_PEOPLE = r"reservation|booking|order|lead|application|account|subaccount|profile|appointment|enquiry|inquiry|donation|claim"
+_OF_PEOPLE = r"lead|application|account|subaccount|profile|enquiry|inquiry"
 # Labels that are spoken of for some things alone: the label, the nouns, and whether people and companies have it too.
 _SUITS: tuple[tuple[re.Pattern[str], re.Pattern[str], bool, bool], ...] = tuple(
     (re.compile(label), re.compile(rf"(^| )({nouns})$"), people, companies)
     for label, nouns, people, companies in (
         (r"(^| )email$", _OF_PEOPLE, True, True),
-        (r"(^| )(phone|phone number|mobile|mobile number|telephone|fax|fax number)$", f"{_OF_PEOPLE}|{_PLACES}|{_EVENTS}", True, True),
+        (r"(^| )(phone|phone number|mobile|mobile number|telephone)$", f"{_OF_PEOPLE}|{_PLACES}|{_EVENTS}", True, True),
         (r"(^| )role$", "member|membership|invitation|employee|staff member", True, False),
         (r"^release date$", _WORKS, False, False),
         (r"^(publication date|publisher)$", f"{_TEXTS}|{_WORKS}", False, False),
@@ -28,6 +28,8 @@ _SUITS: tuple[tuple[re.Pattern[str], re.Pattern[str], bool, bool], ...] = tuple(
         (r"^(gender|age|nationality|job title|department|date of birth|birthplace)$", "pet|animal|horse|dog|cat|job|position|job posting|vacancy|application", True, False),
         (r"^(rating|stars|score)$", f"review|rating|feedback|app|recipe|driver|{_WORKS}|{_PLACES}", True, True),
         (r"^number of (shares|likes|views|followers|plays|replies|downloads|votes)$", f"{_TEXTS}|{_WORKS}|photo|picture|image|channel|video channel|playlist|artist|comment|thread|topic|event|recipe|dashboard|file|document|question|poll", True, True),
+        (r"^(amount|total|sum|subtotal)$", "invoice|bill|payment|expense|deal|opportunity|order|donation|transaction|line item|refund|grant|pledge|quote|estimate|purchase|credit note|budget|gift|contribution|loan|claim|transfer|charge|fee|subscription", False, False),
+        (r"(^| )currency$", "account|wallet|bank account|invoice|bill|order|payment|transaction|budget|price list|quote|expense|shop|store|deal|balance", False, True),
         (r"^temperature$", "room|zone|freezer|fridge|device|sensor|thermostat|station|forecast|weather|observation|storage unit|incubator|oven|greenhouse", False, False),
         (r"^(weight|height|width|length)$", "product|parcel|shipment|package|item|animal|pet|person|patient", True, False),
     )
@@ -85,9 +87,14 @@ def suits(label: str, noun: str, *, person: bool, company: bool) -> bool:
 @lru_cache(maxsize=8192)
 def is_moved_alone(kind: str, label: str, noun: str) -> bool:
     """Say whether a field can be set without another: a street goes with its town, and a score is given by others."""
-    if kind in _TOGETHER or label == "state":
+    if kind in _TOGETHER or label in {"state", "type", "species"} or label_is_sum(label):
         return False
     return kind != "rating" or _RATED.search(noun) is not None
+
+
+def label_is_sum(label: str) -> bool:
+    """Say whether a field is what others come to, which nobody sets."""
+    return label.startswith(("total", "sum", "subtotal")) and label != "total"
 
 
 @lru_cache(maxsize=8192)

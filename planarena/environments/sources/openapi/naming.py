@@ -148,6 +148,9 @@ def _names_of(api: Api, shape: str) -> Naming | None:
             topic_noun(api, resource), api.setting
         ):
             return Naming((found,), "title")
+    firm = next((texts[one] for one in ("companyname", "businessname", "organizationname", "legalname") if one in texts), "")
+    if firm and not person and isinstance(topic_of(resource.noun, api.setting), str):
+        return Naming((firm,), "title")
     if person and first and last:
         return Naming((first, last), kind_of_person)
     if _NUMBERED.search(resource.noun) and not person:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
+from planarena.environments.sources.openapi.labels import label_of
 from planarena.environments.sources.openapi.naming import names_of
 from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
 from planarena.environments.state import Record
 
-__all__ = ["WRAPPERS", "chosen", "listing", "related_shape", "shown_as"]
+__all__ = ["WRAPPERS", "chosen", "counted_elsewhere", "counted_in", "listing", "related_shape", "shown_as"]
 
 WRAPPERS = frozenset(
     "data item result record list value entry content response row element object".split()
@@ -26,6 +28,31 @@ def related_shape(api: Api, route: Route) -> str:
             fields = names_of(api, shape)
             return shape if fields is not None and resource.producers else ""
     return ""
+
+
+def _many(name: str, noun: str) -> str:
+    """Return what a field counts, as `member` for `memberCount`, or ""."""
+    label = label_of(name, noun)
+    return singular(label.removeprefix("number of ")) if label.startswith("number of ") else ""
+
+
+def counted_in(api: Api, shape: str, names: Iterable[str]) -> dict[str, str]:
+    """Return those fields of an item that say how many of something it owns -> the resource of what it owns."""
+    noun = api.resources[shape].noun if shape in api.resources else ""
+    inner = {
+        resource.noun: one
+        for one, resource in api.resources.items()
+        if one.startswith(f"{shape}/{{}}/") and one.count("/") == shape.count("/") + 2
+    }
+    return {name: inner[_many(name, noun)] for name in names if inner and _many(name, noun) in inner}
+
+
+def counted_elsewhere(api: Api, name: str, noun: str) -> bool:
+    """Say whether a field counts what the API lists."""
+    many = _many(name, noun)
+    return bool(many) and any(
+        resource.noun.rsplit(" ", maxsplit=1)[-1] == many for resource in api.resources.values()
+    )
 
 
 def listing(value: Any, noun: str) -> tuple[tuple[str | int, ...], list[Any] | None]:

@@ -13,12 +13,18 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import ToolError
-from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
+from planarena.environments.sources.field_kinds import (
+    in_place,
+    kind_of_number,
+    kind_of_text,
+    moment_of,
+    spaced,
+)
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.coherence import aligned
 from planarena.environments.sources.openapi.fields import placed, told_by
 from planarena.environments.sources.openapi.naming import is_person, names_of, topic_noun
-from planarena.environments.sources.openapi.relations import chosen, listing, related_shape, shown_as
+from planarena.environments.sources.openapi.relations import chosen, counted_elsewhere, counted_in, listing, related_shape, shown_as
 from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
 from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.environments.state import Record, View
@@ -88,16 +94,19 @@ class Responder:
         for name, (schema, root) in self.api.profiles.get(shape, {}).items():
             if normal(name) in taken or name in ids or re.search(_OVER, spaced(name)):
                 continue
+            if counted_elsewhere(self.api, name, self.noun(shape)):
+                continue  # it would have to agree with what is listed
             rng = Random(seed_of("field", self.salt, shape, inside, str(identity), normal(name)))
             generator = Generator(
                 root, rng, vocabulary=vocabulary, known=True, noun=self._topic(shape), number=number
             )
+            called = in_place(name, self.api.profiles[shape], str(self._merged_of(schema, root).get("description", "")))
             try:
-                value = generator.value(schema, name, 1)
+                value = self._kept_id(name, generator.value(schema, called, 1), rng)
                 canonical_bytes(value)
             except (NoInstanceError, RecursionError, CanonicalError):
                 continue
-            if value in ({}, []) or (number is None and not _is_new(name, value, schema, root)):
+            if value in ({}, []) or (number is None and not _is_new(called, value, schema, root)):
                 continue
             made[name] = value if number is not None else self._fresh(name, value, schema, root)
         naming = names_of(self.api, shape)
@@ -108,6 +117,18 @@ class Responder:
                 # Services name what nobody named, so that lists can show it.
                 made[naming.main] = f"Untitled {self.noun(shape)}"
         return made if number is None else aligned(made, self.vocabulary.now)
+
+    def _kept_id(self, name: str, value: Any, rng: Random) -> Any:
+        """Return the id of an item that the world keeps, where a field names one by its noun."""
+        stem = spaced(name).removesuffix(" id")
+        if stem == spaced(name) or isinstance(value, bool) or not isinstance(value, str | int):
+            return value
+        for shape, resource in self.api.resources.items():
+            if resource.noun == stem and "{}" not in shape:
+                found = [row["id"] for row in self.state.scan(shape)]
+                same = [one for one in found if isinstance(one, type(value))]
+                return same[rng.randrange(len(same))] if same else value
+        return value
 
     def _topic(self, shape: str) -> str:
         """Return the noun that tells what the items of a shape are called."""
@@ -132,7 +153,8 @@ class Responder:
         if noun in {"unit", "room", "table", "locker"}:
             place = (number if number is not None else 20 + many) + first % 9 + 1
             return place if whole else f"{1 + place // 9}{place % 9 + 1:02d}"
-        return count if whole else f"{noun[:3].upper()}-{count}"
+        prefix = {"booking": "BK", "ticket": "TKT", "shipment": "SHP", "parcel": "PCL"}.get(noun, noun[:3].upper())
+        return count if whole else f"{prefix}-{count}"
 
     @staticmethod
     def _merged_of(schema: Any, root: Any) -> dict[str, Any]:
@@ -278,15 +300,23 @@ class Responder:
         if not isinstance(shown, dict):
             return shown
         mine = {normal(word): value for word, value in own.items()}
+        counts = counted_in(self.api, shape, entity.properties)
         made: dict[str, Any] = {}
         for name in dict.fromkeys((*entity.properties, *shown)):
             if name == entity.id_field:
                 made[name] = record["id"]
+            elif name in counts and next(iter(self.state.scan(counts[name])), None) is not None:
+                made[name] = self._count_of(counts[name], record)
             elif normal(name) in mine:
                 made[name] = mine[normal(name)]
             elif name in shown and name in entity.required:
                 made[name] = self._lasting(name, shape, entity, schema, record, shown[name])
         return made
+
+    def _count_of(self, inner: str, record: Record) -> int:
+        """Return how many things of a resource an item owns."""
+        owner = [*record["in"], str(record["id"])]
+        return sum(1 for row in self.state.scan(inner) if row["in"] == owner)
 
     def _lasting(
         self, name: str, shape: str, entity: Entity, schema: Any, record: Record, otherwise: Any
@@ -299,7 +329,7 @@ class Responder:
             try:
                 vocabulary = self._whose(shape, record["in"], record["id"], record["fields"])
                 known = Generator(schema, rng, vocabulary=vocabulary, noun=self._topic(shape)).value(
-                    entity.properties.get(name, True), name, 4
+                    entity.properties.get(name, True), in_place(name, entity.properties), 4
                 )
             except (NoInstanceError, RecursionError):
                 known = otherwise
@@ -371,8 +401,11 @@ def _is_new(name: str, value: Any, schema: Any, root: Any) -> bool:
     kind = kind_of_text("", name)
     if kind in {"date", "date-time"}:
         return bool(re.search(_MADE, spaced(name)))
+    if re.search(r"\bids?$", spaced(name)):
+        return False  # it would belong to something that nobody named
     merged = Responder._merged_of(schema, root)
-    return kind in {"status", "uri", "id", "uuid", "secret", "type"} or "enum" in merged
+    begins = any(isinstance(one, str) and re.match(_BEGUN, one) for one in merged.get("enum", ()))
+    return kind in {"status", "uri", "id", "uuid", "secret", "type"} or begins
 
 
 def _counted(base: Any, total: int, shown: int) -> Any:

@@ -20,6 +20,8 @@ from planarena.tools.tool import Tool
 
 __all__ = ["word_tool"]
 
+# What nobody calls "it".
+_ALIVE = re.compile(r"(^| )(artist|band|performer|pet|animal|dog|cat|horse|team|family|household)$")
 # What belongs to something else as well: it is taken away from it, not done away with.
 _BELONGING = re.compile(
     r"(^| )(role|label|tag|member|membership|owner|participant|attendee|guest|user|permission|follower|collaborator|assignee|student|team member|song|track|video|photo|product|reviewer|watcher|enrollment|enrolment)$"
@@ -188,6 +190,10 @@ def _create(case: _Case) -> _Words:
     if whose:
         where = f" for {{{whose}}}" if whose in rest else f"[ for {{{whose}}}]"
         rest, more = [key for key in rest if key != whose], [key for key in more if key != whose]
+    author = next((key for key in (*rest, *more) if case.styles[key].label == "author"), "")
+    if author:
+        called += f" by {{{author}}}" if author in rest else f"[ by {{{author}}}]"
+        rest, more = [key for key in rest if key != author], [key for key in more if key != author]
     town = _town(case, (*rest, *more)) if not where else ""
     if town:
         where = f" in {{{town}}}" if town in rest else f"[ in {{{town}}}]"
@@ -198,14 +204,16 @@ def _create(case: _Case) -> _Words:
     ask = tuple(f"{verb}{called}{where}{tail}" for verb in (verbs[:2] if person else verbs))
     thing = f"the {case.noun} {name}" if name else f"the new {case.noun}"
     facts = _facts_clause(case)
-    report = [f"I have added {thing}{where}{tail}{facts}", f"{thing} has been added{facts}"]
+    of = where if whose else ""
+    report = [f"I have added {thing}{where}{tail}{facts}", f"{thing}{of} has been added{facts}"]
     if not person:
-        report.append(f"{thing} is there now{facts}")
+        report.append(f"{thing}{of} is there now{facts}")
     without = {}
     if keys and set(keys.values()) <= set(case.required):
-        told = (*rest, *((whose,) if whose in case.required else ()), *((town,) if town in case.required else ()))
+        told = (*rest, *((author,) if author in case.required else ()), *((whose,) if whose in case.required else ()), *((town,) if town in case.required else ()))
         verb = "add" if person else "create"
-        without = {f"{verb} {_an(case.noun)}{where}{_tail(case, rest, more)}": told}
+        by = called[called.index(" by {") :] if author else ""
+        without = {f"{verb} {_an(case.noun)}{by.replace('[', '').replace(']', '') if author in case.required else ''}{where}{_tail(case, rest, more)}": told}
     aims = (
         f"I need {_an(case.noun)}{called}{where}{tail}.",
         f"We need a new {case.noun}{called}{where}{tail}.",
@@ -326,9 +334,11 @@ def _read(case: _Case) -> _Words:
     is_are = "are" if len(case.told.facts) > 1 else _is(case.told.facts[0][1])
     tail = _tail(case, case.required, case.optional)
     thing = case.own + case.where
+    naming = names_of(case.api, case.route.shape)
+    of = "for" if naming is not None and naming.kind == "held" else "of"
     ask = (
-        f"tell me the {labels} of {thing}{tail}", f"look up the {labels} of {thing}{tail}",
-        f"check the {labels} of {thing}{tail}", f"find out what the {labels} of {thing} {is_are}{tail}",
+        f"tell me the {labels} {of} {thing}{tail}", f"look up the {labels} {of} {thing}{tail}",
+        f"check the {labels} {of} {thing}{tail}", f"find out what the {labels} {of} {thing} {is_are}{tail}",
     )  # fmt: skip
     values = " and ".join(
         f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
@@ -336,7 +346,7 @@ def _read(case: _Case) -> _Words:
     first = case.told.facts[0]
     report = (
         f"for {thing}, {values}",
-        f"the {first[1]} of {thing} {_is(first[1])} {_shown(first[0], first[2])}"
+        f"the {first[1]} {of} {thing} {_is(first[1])} {_shown(first[0], first[2])}"
         + "".join(
             f", and the {label} {_is(label)} {_shown(pointer, quoted)}"
             for pointer, label, quoted in case.told.facts[1:]
@@ -352,8 +362,8 @@ def _read(case: _Case) -> _Words:
             aims=(f"How many {many} does {thing} have?",),
         )
     aims = (
-        f"What {is_are} the {labels} of {thing}{tail}?", f"I need the {labels} of {thing}{tail}.",
-        f"I would like to know the {labels} of {thing}{tail}.",
+        f"What {is_are} the {labels} {of} {thing}{tail}?", f"I need the {labels} {of} {thing}{tail}.",
+        f"I would like to know the {labels} {of} {thing}{tail}.",
     )  # fmt: skip
     return _Words(ask, report, aims=aims)
 
@@ -428,7 +438,7 @@ def _delete(case: _Case) -> _Words:
     return _Words(
         (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
         (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
-        aims=(f"We no longer need {thing}, so delete it.",),
+        aims=() if _ALIVE.search(case.noun) else (f"We no longer need {thing}, so delete it.",),
     )
 
 

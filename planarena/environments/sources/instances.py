@@ -136,6 +136,8 @@ class Generator:
             values = [value for value in schema["enum"] if value not in (None, "")] or schema["enum"]
             if self._known:  # a world in which most things failed is none
                 values = [value for value in values if not re.search(BAD, str(value))] or values
+            if kind_of_text("", name) == "currency" and self._words.currency() in values:
+                return self._words.currency()
             return values[self._rng.randrange(len(values))]
         kind = kind_of(schema)
         shown = self._shown(schema, kind, name)
@@ -153,7 +155,7 @@ class Generator:
         if fits(schema.get("default"), schema, kind) and kind != "boolean":
             found.append(schema["default"])
         found = [one for one in found if not is_placeholder(one, name)]
-        if not found or (own and self._number and len(found) == 1):
+        if not found or (own and own != "currency" and self._number and len(found) == 1):
             return _NONE
         return found[(self._number or 0) % len(found)]
 

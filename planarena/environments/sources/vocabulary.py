@@ -47,6 +47,7 @@ _LARGE: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
         re.compile(r"\b(salary|wages?|revenue|budget|goal|income|deal|loan|mortgage)\b"),
         (24_000, 32_500, 41_000, 48_000, 56_500, 64_000),
     ),
+    (re.compile(r"\bspent\b"), (3_200, 6_400, 8_900, 12_500)),
     (re.compile(r"\bcredit limit\b"), (500, 1_000, 1_500, 2_000, 2_500, 5_000)),
     (re.compile(r"\b(rent|deposit|premium)\b"), (690, 780, 850, 940, 1_050, 1_200, 1_380)),
     (re.compile(r"\b(hourly|per hour|wage)\b"), (14, 16, 18, 21, 24, 28)),
@@ -56,6 +57,8 @@ _BY_NOUN: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
         re.compile(r"\b(menu item|dish|meal|drink|food|recipe|coffee|topping|modifier|dessert)$"),
         (4.5, 5.75, 6.25, 7, 8.5, 9.75, 11, 12.5, 14, 16.5),
     ),
+    (re.compile(r"\b(treatment|service|medication|procedure|lesson|class)$"), (12, 15, 18, 24, 29, 35, 42, 55, 60, 75)),
+    (re.compile(r"\b(sponsor|grant|pledge|sponsorship)$"), (500, 750, 1_000, 1_500, 2_500, 5_000)),
     (
         re.compile(r"\b(plan|subscription|membership|membership type|tier|tariff|package)$"),
         (9, 12, 15, 19, 24, 29, 35, 39, 49),
@@ -82,7 +85,7 @@ _SPANS = tuple(
         (r"\b(seats|seat count)$", (2, 8)), (r"\b(nights|weeks|terms?)$", (1, 4)), (r"\b(views?|plays?|downloads?)( count)?$|\b(view|play|download) count$", (40, 900)), (r"\bcalories$", (120, 780)), (r"\b(capacity|max attendees|max enrollment|attendance)$", (20, 240)),
         (r"\b(employees|employee count|headcount|staff count|company size)$", (8, 240)), (r"\b(year built|construction year|built year)$", (1935, 2018)),
         (r"\bgrade( level)?$", (1, 12)), (r"\bcredits$", (2, 6)), (r"\b(pages|page count|number of pages)$", (12, 380)), (r"\bpopulation$", (4_000, 420_000)),
-        (r"\bfloors?$", (1, 9)), (r"\b(rating|stars)$", (3, 5)), (r"\b(square feet|sqft|floor area)$", (420, 2_400)), (r"\b(stops?|stop count)$", (3, 14)), (r"\b(tax( rate)?|vat)( percent(age)?)?$|^percentage$", (5, 21)), (r"\b(discount|percent off|commission)( percent(age)?| rate)?$", (5, 30)),
+        (r"\bfloors?$", (1, 9)), (r"\b(rating|stars)$", (3, 5)), (r"\b(square feet|sqft|floor area)$", (420, 2_400)), (r"\b(stops?|stop count)$", (3, 14)), (r"\b(tax|vat|sales tax)( rate)?( percent(age)?)?$|^percentage$", (5, 21)), (r"\b(discount|percent off|commission)( percent(age)?| rate)?$", (5, 30)),
         (r"\b(storage |freezer )?temperature$", (-4, 24)), (r"\bprobability$", (10, 90)),
     )
 )  # fmt: skip
@@ -109,13 +112,13 @@ _OF_WHO = {
     "time_zone": "zone", "street": "street", "postcode": "postcode",
 }  # fmt: skip
 _PICKED = {
-    "currency": "currencies", "colour": "colours",
+    "colour": "colours",
     "status": "statuses", "priority": "priorities", "job_title": "job_titles", "department": "departments",
     "tag": "tags", "genre": "genres", "unit": "units", "weather": "weather", "file": "files", "subject": "subjects",
     "reason": "reasons", "message": "messages", "description": "descriptions", "bio": "bios",
 }  # fmt: skip
 # Of which things have values of their own.
-_BY_THING = {"colour": "colours_of", "tag": "tags_of", "bio": "bios_of"}
+_BY_THING = {"colour": "colours_of", "tag": "tags_of", "bio": "bios_of", "genre": "genres_of"}
 _OWN_NAME = frozenset(
     ("display", "full", "short", "long", "friendly", "preferred", "public", "internal", "official", "common", "original", "product", "item", "sub", "nick", "resource", "object", "entity", "question", "caption", "topic", "heading", "headline")
 )  # fmt: skip
@@ -281,6 +284,8 @@ class Vocabulary:
             usual = next((found for pattern, found in words[_BY_THING[kind]] if re.search(rf"\b({pattern})$", noun)), None)
             if usual is not None:
                 return str(_pick(usual, rng))
+        if kind == "currency":
+            return self.currency()
         if kind in _PICKED:
             return str(_pick(words[_PICKED[kind]], rng))
         if kind in _FIXED:
@@ -342,6 +347,10 @@ class Vocabulary:
             return str(getattr(self._who(noun, rng), topic))
         names = topic or tuple(load_yaml(_WORDS)["generic"])
         return names[(rng.randrange(len(names)) if number is None else number) % len(names)]
+
+    def currency(self) -> str:
+        """Return the currency of the world: what one service keeps is in one."""
+        return str(_pick(load_yaml(_WORDS)["currencies"], Random(f"currency {self.setting} {self.now}")))
 
     # -- moments and numbers -------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ _SUITS: tuple[tuple[re.Pattern[str], re.Pattern[str], bool, bool], ...] = tuple(
         (r"^(publication date|publisher)$", f"{_TEXTS}|{_WORKS}", False, False),
         (r"(^| )(company|business|employer|organi[sz]ation)( name)?$", "lead|application|contact|booking|job|position|job posting|vacancy", True, False),
         (r"^(city|country|region|state|province|county|street|postcode|address)$", f"{_PLACES}|{_EVENTS}|listing|job|position|job posting|vacancy|address|stop|trip", True, True),
-        (r"^(gender|age|nationality|job title|department|date of birth|birthplace)$", "pet|animal|horse|dog|cat|job|position|job posting|vacancy|application", True, False),
+        (r"^(gender|age|nationality|job title|department|date of birth|birthplace)$", "pet|animal|horse|dog|cat", True, False),
         (r"^(rating|stars|score)$", f"review|rating|feedback|app|recipe|driver|{_WORKS}|{_PLACES}", True, True),
         (r"^number of (shares|likes|views|followers|plays|replies|downloads|votes)$", f"{_TEXTS}|{_WORKS}|photo|picture|image|channel|video channel|playlist|artist|comment|thread|topic|event|recipe|dashboard|file|document|question|poll", True, True),
         (r"^(amount|total|sum|subtotal)$", "invoice|bill|payment|expense|deal|opportunity|order|donation|transaction|line item|refund|grant|pledge|quote|estimate|purchase|credit note|budget|gift|contribution|loan|claim|transfer|charge|fee|subscription", False, False),

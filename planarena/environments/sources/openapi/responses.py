@@ -23,7 +23,7 @@ from planarena.environments.sources.field_kinds import (
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.coherence import aligned
 from planarena.environments.sources.openapi.fields import placed, told_by
-from planarena.environments.sources.openapi.naming import is_person, names_of, topic_noun
+from planarena.environments.sources.openapi.naming import Naming, is_person, names_of, topic_noun
 from planarena.environments.sources.openapi.relations import chosen, counted_elsewhere, counted_in, listing, related_shape, shown_as
 from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
 from planarena.environments.sources.vocabulary import Vocabulary
@@ -34,6 +34,10 @@ from planarena.tools.validation import SchemaValidator
 __all__ = ["Responder", "seed_of"]
 
 _LEVELS = 3
+# A head chef works in no department that chance finds.
+_VACANT = re.compile(r"(^| )(job|opening|position|vacancy|posting)$")
+# What would have to agree with what the world does not keep.
+_LEFT_OUT = frozenset(("parentid", "parent"))
 _TOTALS = {"total", "totalcount", "totalresults", "totalitems", "totalrecords", "totalelements", "totalsize"}
 _OVER = r"^(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
 _BEGUN = r"(?i)(created?|new|open|submitted|pending|active|draft|queued|planned|scheduled|todo|to_do|backlog|started|enabled)$"
@@ -94,7 +98,9 @@ class Responder:
         for name, (schema, root) in self.api.profiles.get(shape, {}).items():
             if normal(name) in taken or name in ids or re.search(_OVER, spaced(name)):
                 continue
-            if counted_elsewhere(self.api, name, self.noun(shape)):
+            if counted_elsewhere(self.api, name, self.noun(shape)) or normal(name) in _LEFT_OUT or (
+                _VACANT.search(self.noun(shape)) and kind_of_text("", name) == "department"
+            ):
                 continue  # it would have to agree with what is listed
             rng = Random(seed_of("field", self.salt, shape, inside, str(identity), normal(name)))
             generator = Generator(
@@ -116,6 +122,10 @@ class Responder:
             elif number is None and naming.kind == "title" and not isinstance(made.get(naming.main), str):
                 # Services name what nobody named, so that lists can show it.
                 made[naming.main] = f"Untitled {self.noun(shape)}"
+        _name_alike(made, naming)
+        if naming is not None and naming.kind == "number" and isinstance(made.get("floor"), int):
+            door = str(made[naming.main])
+            made["floor"] = int(door[:-2]) if re.fullmatch(r"\d{3,4}", door) else made["floor"]
         return made if number is None else aligned(made, self.vocabulary.now)
 
     def _kept_id(self, name: str, value: Any, rng: Random) -> Any:
@@ -369,6 +379,14 @@ class Responder:
         if validator is None or validator.is_valid(made):
             return made
         raise ToolError("not_emulated", "No response of the declared form could be made.")
+
+
+def _name_alike(made: dict[str, Any], naming: Naming | None) -> None:
+    """Write the short form of a name as addresses on the web have it: `garden-tools` for "Garden tools"."""
+    title = made.get(naming.main) if naming is not None and naming.kind == "title" else None
+    for name, value in made.items():
+        if isinstance(title, str) and isinstance(value, str) and normal(name) in {"slug", "urlslug", "nameslug"}:
+            made[name] = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def _parts_of_name(fields: Mapping[str, Any]) -> tuple[str, str]:

@@ -435,10 +435,11 @@ def _delete(case: _Case) -> _Words:
             (f"remove {thing}", f"delete {thing}") if login else (f"remove {thing}",),
             (f"{thing} has been removed", f"I have removed {thing}"),
         )
+    alive = _ALIVE.search(case.noun) is not None
     return _Words(
-        (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
+        (f"delete {thing}", f"remove {thing}", f"get rid of {thing}")[alive : 3 - alive],
         (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
-        aims=() if _ALIVE.search(case.noun) else (f"We no longer need {thing}, so delete it.",),
+        aims=() if alive else (f"We no longer need {thing}, so delete it.",),
     )
 
 

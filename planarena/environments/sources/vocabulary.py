@@ -58,6 +58,7 @@ _BY_NOUN: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
         (4.5, 5.75, 6.25, 7, 8.5, 9.75, 11, 12.5, 14, 16.5),
     ),
     (re.compile(r"\b(treatment|service|medication|procedure|lesson|class)$"), (12, 15, 18, 24, 29, 35, 42, 55, 60, 75)),
+    (re.compile(r"\b(invoice|bill|quote|quotation|estimate|proposal|expense)$"), (75, 85, 120, 149, 180, 240, 310, 380, 420, 560)),
     (re.compile(r"\b(sponsor|grant|pledge|sponsorship)$"), (500, 750, 1_000, 1_500, 2_500, 5_000)),
     (
         re.compile(r"\b(plan|subscription|membership|membership type|tier|tariff|package)$"),

@@ -158,15 +158,19 @@ def _value(style: Style, key: str) -> str:
     return f'"{{{key}}}"' if style.free else f"{{{key}}}"
 
 
-def _tail(case: _Case, required: Sequence[str], optional: Sequence[str], link: str = "with the") -> str:
-    """Name arguments after a phrase: "with the price 12 and the city Oslo"."""
-    parts = [f"{case.styles[key].label} {_value(case.styles[key], key)}" for key in required]
-    text = f" {link} {' and the '.join(parts)}" if parts else ""
-    joint = " and the " if parts else f" {link} "
+def _tail(case: _Case, required: Sequence[str], optional: Sequence[str], link: str = "with") -> str:
+    """Name arguments after a phrase: "with the price 12 and the city Oslo", "with 14 copies"."""
+    parts = [_named(case.styles[key], key) for key in required]
+    text = f" {link} {' and '.join(parts)}" if parts else ""
+    joint = " and " if parts else f" {link} "
     for key in optional:
-        style = case.styles[key]
-        text += f"[{joint}{style.label} {_value(style, key)}]"
+        text += f"[{joint}{_named(case.styles[key], key)}]"
     return text
+
+
+def _named(style: Style, key: str) -> str:
+    counted = re.fullmatch(r"number of (\w+)", style.label)
+    return f"{{{key}}} {counted.group(1)}" if counted else f"the {style.label} {_value(style, key)}"
 
 
 def _an(noun: str) -> str:
@@ -462,7 +466,7 @@ def _act(case: _Case) -> _Words:
 
 def _part(case: _Case) -> _Words:
     thing = f" of {case.own}{case.where}" if case.own else case.where
-    tail = _tail(case, case.required, case.optional, "for the")
+    tail = _tail(case, case.required, case.optional, "for")
     if case.told.names:
         many, rows = plural(case.noun), _rows(case.told)
         ask = (f"list the {many}{thing}{tail}", f"show me the {many}{thing}{tail}")

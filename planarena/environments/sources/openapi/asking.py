@@ -339,6 +339,8 @@ def why_not(api: Api, route: Route, tool: Tool, noun: str, observable: bool) -> 
             return "nobody could say what is in it"
     if route.role == "search" and not any(style.kind == "query" for style in styles.values()):
         return "nothing says what it searches for"
+    if route.role == "document" and "search" in words_of(route.operation.path).split(" ") and not any(style.kind == "query" for style in styles.values()):
+        return "nothing says what it searches for"
     if route.role == "act":
         return _deed_reason(api, route)
     if route.role == "document" and _belongs(route):

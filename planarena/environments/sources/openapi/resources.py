@@ -178,13 +178,14 @@ def analyse(conversion: Conversion) -> Api:
         noun = _noun(shape)
         entity = None
         if operation.tool.output_schema is not None:
+            known = fields.get(shape, set())
             entity = find_entity(
-                operation.tool.output_schema,
-                role in {"list", "search"},
-                id_name,
-                noun,
-                fields.get(shape, set()),
+                operation.tool.output_schema, role in {"list", "search"}, id_name, noun, known
             )
+            if entity is None and role in {"create", "read", "update", "delete", "act"}:
+                # Some services answer with a list of one.
+                entity = find_entity(operation.tool.output_schema, True, id_name, noun, known)
+                entity = entity if entity is not None and entity.id_field else None
         routes[operation.tool.wire_name] = Route(operation, role, shape, steps, verb, entity)
     resources: dict[str, Resource] = {}
     for item, segments in items.items():

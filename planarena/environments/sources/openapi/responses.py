@@ -163,6 +163,9 @@ class Responder:
         if noun in {"unit", "room", "table", "locker"}:
             place = (number if number is not None else 20 + many) + first % 9 + 1
             return place if whole else f"{1 + place // 9}{place % 9 + 1:02d}"
+        whole_noun = self.noun(shape)
+        if " " in whole_noun:
+            return count if whole else f"{''.join(word[0] for word in whole_noun.split(' ')).upper()}-{count}"
         prefix = {"booking": "BK", "ticket": "TKT", "shipment": "SHP", "parcel": "PCL"}.get(noun, noun[:3].upper())
         return count if whole else f"{prefix}-{count}"
 
@@ -228,20 +231,31 @@ class Responder:
         noun = self.noun(route.shape) if record is not None else singular(words_of(route.verb)) or "item"
         base = self._base(name, schema, key, noun)
         entity = route.entity
-        if record is not None and entity is not None and not entity.many:
+        if record is not None and entity is not None:
             own = {**record["fields"], **told}
-            made = placed(
-                base, entity.path, lambda shown: self._item(shown, route.shape, entity, schema, record, own)
-            )
+
+            def fill(shown: Any) -> Any:
+                if not entity.many:
+                    return self._item(shown, route.shape, entity, schema, record, own)
+                first = shown[0] if isinstance(shown, list) and shown and isinstance(shown[0], dict) else {}
+                return [self._item(first, route.shape, entity, schema, record, own)]
+
+            made = placed(_counted(base, 1, 1) if entity.many else base, entity.path, fill)
         else:
-            made = self._related(route, key, told_by(base, told) if told else base)
+            made = self._related(route, key, given, told_by(base, told) if told else base)
         return self._valid(name, self._echoed(made, route, given))
 
-    def _related(self, route: Route, key: str, base: Any) -> Any:
+    def _related(self, route: Route, key: str, given: Mapping[str, Any], base: Any) -> Any:
         """Return a part or a document with items of the world, where it lists such, and with its counts."""
         path, listed = listing(base, singular(words_of(route.verb)))
         if listed is None or route.role not in {"part", "document"}:
             return base
+        owner = self.state.get(route.shape, key) if given else None
+        if owner is not None and owner.get("new"):
+            # What was just created has nothing yet.
+            emptied = placed(_counted(base, 0, 0), tuple(map(str, path)), lambda _: [])
+            validator = self._validators.get(route.operation.tool.wire_name)
+            return emptied if validator is None or validator.is_valid(emptied) else base
         shape = related_shape(self.api, route)
         rows = [row for row in self.state.scan(shape) if not row.get("new")] if shape else []
         if len(rows) < 2 or not listed:
@@ -343,8 +357,15 @@ class Responder:
                 )
             except (NoInstanceError, RecursionError):
                 known = otherwise
+            known = self._as_new(name, known) if record.get("new") else known
             self._bases[key] = known
         return known
+
+    def _as_new(self, name: str, value: Any) -> Any:
+        """Return a value of something that is created now: the moments in it are now."""
+        if isinstance(value, dict):
+            return {inner: self._as_new(inner, one) for inner, one in value.items()}
+        return self.dated(name, value, ("created", "updated"))
 
     def _echoed(self, made: Any, route: Route, given: Mapping[str, Any]) -> Any:
         """Return the response with ids that the call named, and their items, where it speaks of them."""
@@ -446,6 +467,10 @@ def _counted(base: Any, total: int, shown: int) -> Any:
             "itemcount",
             "recordcount",
             "numresults",
+            "resultcount",
+            "returned",
+            "numfound",
+            "totalfound",
         }:
             made[name] = shown
         elif isinstance(value, int) and normal(name) in _TOTALS:

@@ -359,16 +359,19 @@ class Family:
         if route.role == "create" and not self._says(route, naming.fields):
             return ()  # "the new one" is ambiguous once there are two
         places: list[list[str | int]] = [[]]
-        if route.entity.many:
+        listed = route.entity.many and route.role in {"list", "search"}
+        if route.entity.many and not listed:
+            places = [[0]]
+        if listed:
             places = [[place] for place in range(_MOST_OFFERED if route.role == "list" else len(told.names))]
         hidden = self._is_hidden(route.shape)
         found = []
         for place in places:
             words = [*route.entity.path, *place, route.entity.id_field]
             pointer = "".join(f"/{str(word).replace('~', '~0').replace('/', '~1')}" for word in words)
-            kinds = (False, True) if route.entity.many else (False,)
-            for listed in kinds:
-                semantic = id_of(resource, listed=listed)
+            kinds = (False, True) if listed else (False,)
+            for known in kinds:
+                semantic = id_of(resource, listed=known)
                 found.append(Offer(pointer, parse_pointer(pointer), semantic, hidden))
         return tuple(found)
 

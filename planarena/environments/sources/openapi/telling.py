@@ -114,7 +114,9 @@ def told_of(api: Api, route: Route, result: Any) -> Told:
             return Told()
     elif route.role not in {"read", "create"}:
         return Told()
-    base = route.entity.path if route.entity is not None and not route.entity.many else ()
+    base: tuple[str | int, ...] = ()
+    if route.entity is not None and route.role not in {"part", "document"}:
+        base = (*route.entity.path, *((0,) if route.entity.many else ()))
     start = _at(result, base)
     if not isinstance(start, dict):
         start, base = result, ()
@@ -247,7 +249,14 @@ def _names(listed: list[Any], noun: str) -> tuple[str, ...]:
         other = listed[1].get(name)
         if isinstance(value, str) and (value in generic_names() or other in generic_names()):
             continue  # nothing is known of what it is called
-        if isinstance(value, str) and isinstance(other, str) and value != other and normal(name) in wanted:
+        titled = kind_of_text("", str(name)) in {"title", "person", "company", "username", "language", "country", "city"}
+        if (
+            isinstance(value, str)
+            and isinstance(other, str)
+            and value != other
+            and normal(name) in wanted
+            and titled
+        ):
             return (str(name),)
     plain = {normal(name): str(name) for name in listed[0]}
     return (plain["firstname"], plain["lastname"]) if {"firstname", "lastname"} <= set(plain) else ()

@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["OPAQUE", "in_address", "in_place", "kind_of_number", "kind_of_text", "moment_of", "spaced"]
+__all__ = [
+    "OPAQUE",
+    "in_address",
+    "in_place",
+    "kind_of_number",
+    "kind_of_text",
+    "moment_for",
+    "moment_of",
+    "spaced",
+]
 
 # Known to the service and unspeakable: nobody says such values in a request.
 OPAQUE = frozenset(
@@ -174,6 +183,28 @@ def kind_of_number(name: str) -> str:
     """Return what a number is, or ""."""
     words = spaced(name)
     return next((kind for kind, pattern in _NUMBERS if pattern.search(words)), "")
+
+
+# What lies ahead when it is spoken of: its plain "date" does, too.
+_PLANNED = re.compile(
+    r"(^| )(appointment|booking|reservation|event|meeting|session|lesson|workshop|visit|viewing|trip|shift|wedding|concert|delivery|pickup|exam|match|game|performance|screening|party|tour|class)$"
+)
+
+
+@lru_cache(maxsize=16384)
+def moment_for(name: str, noun: str) -> str:
+    """Return which moment a date of something is: see `moment_of`; the date of an appointment is its start."""
+    found = moment_of(name)
+    plain = re.fullmatch(r"(\w+ )?(date|day|time|datetime|date time|when)", spaced(name)) is not None
+    own = spaced(name).split(" ")[0] in {
+        "date",
+        "day",
+        "time",
+        "datetime",
+        "when",
+        noun.rsplit(" ", maxsplit=1)[-1],
+    }
+    return "start" if found == "past" and plain and own and _PLANNED.search(noun) else found
 
 
 @lru_cache(maxsize=16384)

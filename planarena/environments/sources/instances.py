@@ -48,6 +48,11 @@ _OWN = frozenset(
         "street",
     )
 )
+# What an object is called that says nothing of what it holds.
+_WRAPPERS = frozenset(
+    "data result results item items attributes response entry entries list rows row records record values value elements "
+    "element name object objects entity entities hit hits doc docs node nodes content page".split()
+)
 _CODES = {"region": "region code", "country": "country code"}
 
 
@@ -229,44 +234,7 @@ class Generator:
         required = schema.get("required", [])
         made: dict[str, Any] = {}
         noun = self._noun
-        if (
-            depth
-            and named
-            and named
-            not in {
-                "data",
-                "result",
-                "results",
-                "item",
-                "items",
-                "attributes",
-                "response",
-                "entry",
-                "entries",
-                "list",
-                "rows",
-                "row",
-                "records",
-                "record",
-                "values",
-                "value",
-                "elements",
-                "element",
-                "name",
-                "object",
-                "objects",
-                "entity",
-                "entities",
-                "hit",
-                "hits",
-                "doc",
-                "docs",
-                "node",
-                "nodes",
-                "content",
-                "page",
-            }
-        ):
+        if depth and named and named not in _WRAPPERS:
             self._noun = _singular(spaced(named))
         for name in [*required, *self._optional(properties, required)]:
             must = name in required
@@ -395,7 +363,12 @@ class Generator:
                 return made
         if pattern is not None:
             plain = self._words.text("", name, self._noun, self._rng, self._number) or ""
-            for form in (plain, plain.lower().replace(" ", "-"), plain.lower().replace(" ", "_"), plain.replace(" ", "")):
+            for form in (
+                plain,
+                plain.lower().replace(" ", "-"),
+                plain.lower().replace(" ", "_"),
+                plain.replace(" ", ""),
+            ):
                 if form and least <= len(form) <= most and re.search(pattern, form):
                     return form
             for _ in range(30):

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from planarena.data import load_yaml
 
-__all__ = ["descriptions_of", "generic_names", "has_people", "has_titles", "is_known_word", "known_words", "topic_of"]
+__all__ = [
+    "descriptions_of",
+    "generic_names",
+    "has_people",
+    "has_titles",
+    "is_known_word",
+    "known_words",
+    "topic_of",
+]
 
 _THINGS = Path(__file__).with_name("things.yaml")
 _WORDS = Path(__file__).with_name("everyday.yaml")

@@ -191,11 +191,13 @@ def _is_own(api: Api, route: Route, key: str, style: Style) -> bool:
         )
         return not own and not lasts and not _is_name(api, route, name)
     if route.role == "create":
-        begun = style.kind in {"choice", "status", "rating"} and re.search(
-            r"\b(status|stage|phase|availability|presence|health)$", style.label
+        states = re.search(r"\b(status|stage|phase|availability|presence|health)$", style.label)
+        given = (
+            (states is not None and style.kind in {"choice", "status"})
+            or label_is_sum(style.label)
+            or (style.kind == "rating" and not is_moved_alone(style.kind, style.label, noun))
         )
-        begun = begun or label_is_sum(style.label) or (style.kind == "rating" and not is_moved_alone(style.kind, style.label, noun))
-        return not begun and (style.kind != "title" or normal(name) in HANDLES or _is_name(api, route, name))
+        return not given and (style.kind != "title" or normal(name) in HANDLES or _is_name(api, route, name))
     return True
 
 
@@ -339,7 +341,11 @@ def why_not(api: Api, route: Route, tool: Tool, noun: str, observable: bool) -> 
             return "nobody could say what is in it"
     if route.role == "search" and not any(style.kind == "query" for style in styles.values()):
         return "nothing says what it searches for"
-    if route.role == "document" and "search" in words_of(route.operation.path).split(" ") and not any(style.kind == "query" for style in styles.values()):
+    if (
+        route.role == "document"
+        and "search" in words_of(route.operation.path).split(" ")
+        and not any(style.kind == "query" for style in styles.values())
+    ):
         return "nothing says what it searches for"
     if route.role == "act":
         return _deed_reason(api, route)

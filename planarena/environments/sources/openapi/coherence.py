@@ -66,7 +66,12 @@ def _created_first(made: dict[str, Any], now: datetime) -> None:
         and not _EARLIER.search(spaced(name))
     ]
     for name, value in made.items():
-        if happened and isinstance(value, str) and _ENTERED.search(spaced(name)) and value[:10] > min(happened):
+        if (
+            happened
+            and isinstance(value, str)
+            and _ENTERED.search(spaced(name))
+            and value[:10] > min(happened)
+        ):
             made[name] = min(happened) + ("T07:30:00Z" if len(value) > 10 else "")
 
 

@@ -162,7 +162,9 @@ class EmulatedApi:
         What writes what is there already changes nothing.
         """
         named = {normal(word): word for word in record["fields"]}
-        named |= {short: named[long] for short, long in _SHORT.items() if long in named and short not in named}
+        named |= {
+            short: named[long] for short, long in _SHORT.items() if long in named and short not in named
+        }
         same = all(
             record["fields"].get(named.get(normal(word), word)) == value for word, value in fields.items()
         )

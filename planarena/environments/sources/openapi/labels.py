@@ -106,7 +106,9 @@ def label_of(name: str, noun: str, *, moment: bool = False) -> str:
             return f"number of {plural(thing)}"
     if words.endswith("s") and singular(words) in _COUNTED and words not in _HEADS:
         return f"number of {words}"
-    if words == "amount" and re.search(r"(^| )(plan|product|item|ticket type|treatment|service|package|membership|variant)$", noun):
+    if words == "amount" and re.search(
+        r"(^| )(plan|product|item|ticket type|treatment|service|package|membership|variant)$", noun
+    ):
         return "price"
     return _ALSO.get(words, words)
 

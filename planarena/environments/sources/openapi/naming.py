@@ -26,7 +26,9 @@ _SUBJECTED = re.compile(
     r"(^| )(message|email|e ?mail|mail|conversation|thread|announcement|news|newsletter|notification|ticket|case|letter|discussion|circular|request)$"
 )
 # What bears its holder's name: the profile of Ann Lee.
-_HELD = re.compile(r"(^| )(account|subaccount|profile|address|registration|application|enrollment|enrolment)$")
+_HELD = re.compile(
+    r"(^| )(account|subaccount|profile|address|registration|application|enrollment|enrolment)$"
+)
 _OF_SOMEBODY = re.compile(r"(^| )(reservation|booking|appointment|order|visit|consultation)$")
 
 
@@ -148,7 +150,14 @@ def _names_of(api: Api, shape: str) -> Naming | None:
             topic_noun(api, resource), api.setting
         ):
             return Naming((found,), "title")
-    firm = next((texts[one] for one in ("companyname", "businessname", "organizationname", "legalname") if one in texts), "")
+    firm = next(
+        (
+            texts[one]
+            for one in ("companyname", "businessname", "organizationname", "legalname")
+            if one in texts
+        ),
+        "",
+    )
     if firm and not person and isinstance(topic_of(resource.noun, api.setting), str):
         return Naming((firm,), "title")
     if person and first and last:
@@ -171,6 +180,8 @@ def _names_of(api: Api, shape: str) -> Naming | None:
 def _is_text(schema: object, root: object) -> bool:
     merged = merged_of(schema, root)
     pattern = merged.get("pattern")
-    if pattern is not None and not any(re.search(pattern, one) for one in ("Road trip", "road-trip", "Roadtrip")):
+    if pattern is not None and not any(
+        re.search(pattern, one) for one in ("Road trip", "road-trip", "Roadtrip")
+    ):
         return False  # a code
     return kinds_of(merged) == {"string"} and "enum" not in merged and "format" not in merged

@@ -13,9 +13,7 @@ from planarena.environments.state import Record
 
 __all__ = ["WRAPPERS", "chosen", "counted_elsewhere", "counted_in", "listing", "related_shape", "shown_as"]
 
-WRAPPERS = frozenset(
-    "data item result record list value entry content response row element object".split()
-)
+WRAPPERS = frozenset("data item result record list value entry content response row element object".split())
 
 
 def related_shape(api: Api, route: Route) -> str:

@@ -198,7 +198,9 @@ def analyse(conversion: Conversion) -> Api:
             and route.entity is not None
             and route.entity.id_field
         )
-        resources[shape] = Resource(shape, _called(_noun(shape), shape, routes), _id_name(segments), producers)
+        resources[shape] = Resource(
+            shape, _called(_noun(shape), shape, routes), _id_name(segments), producers
+        )
     literals = {segment for segments in paths.values() for segment in segments if not _is_parameter(segment)}
     setting = " ".join((words_of(conversion.title), *sorted({words_of(one) for one in literals})))
     return Api(routes, resources, _id_types(routes), _profiles(routes), setting, {})

@@ -60,7 +60,14 @@ def _surfaced(name: str, schema: Any, root: Any) -> Any:
     if kinds == {"string"}:
         kind = kind_of_text(str(merged.get("format", "")), name)
         surface = {"date": "date", "date-time": "datetime"}.get(kind, "")
-        codes = kind_of_text("", name) in {"currency", "country", "country_code", "language", "locale", "region"}
+        codes = kind_of_text("", name) in {
+            "currency",
+            "country",
+            "country_code",
+            "language",
+            "locale",
+            "region",
+        }
         if not codes and any(isinstance(one, str) and choice_words(one) for one in merged.get("enum", ())):
             surface = "choice"
         return {**merged, "x-surface": surface} if surface else schema

@@ -69,6 +69,8 @@ _OPAQUE_NAME = re.compile(r"^[0-9a-f-]{8,}$|_[0-9a-f]{10}$|\.example\.com$")
 _SUMS = re.compile(
     r"\b(order|invoice|bill|cart|basket|quote|estimate|receipt|purchase|shipment|payment|expense|booking)s?$"
 )
+
+
 class Told(NamedTuple):
     """What an answer tells of a result.
 
@@ -249,7 +251,15 @@ def _names(listed: list[Any], noun: str) -> tuple[str, ...]:
         other = listed[1].get(name)
         if isinstance(value, str) and (value in generic_names() or other in generic_names()):
             continue  # nothing is known of what it is called
-        titled = kind_of_text("", str(name)) in {"title", "person", "company", "username", "language", "country", "city"}
+        titled = kind_of_text("", str(name)) in {
+            "title",
+            "person",
+            "company",
+            "username",
+            "language",
+            "country",
+            "city",
+        }
         if (
             isinstance(value, str)
             and isinstance(other, str)

@@ -80,7 +80,7 @@ def is_known_word(word: str) -> bool:
 _MACHINES = re.compile(
     r"\b(kubernetes|containers?|vlans?|subnets?|firewalls?|hypervisors?|clusters?|droplets?|virtual machines?)\b"
 )
-_NO_MACHINES = frozenset(("group", "image", "rule", "role", "policy", "package", "template", "application", "app", "service", "site", "project", "task", "job", "report", "route", "zone", "agent", "client", "station"))  # fmt: skip
+_NO_MACHINES = frozenset(("group", "image", "rule", "role", "policy", "package", "template", "application", "app", "service", "site", "project", "task", "job", "report", "route", "zone", "agent", "client", "station", "location"))  # fmt: skip
 _LOGINS = re.compile(r"\b(oauth\w*|authorize|openid|jwks|introspect|tokens?|sso|saml)\b")
 _NO_LOGINS = frozenset(("client", "application", "app", "role", "permission"))
 

@@ -27,7 +27,7 @@ _SUBJECTED = re.compile(
 )
 # What bears its holder's name: the profile of Ann Lee.
 _HELD = re.compile(
-    r"(^| )(account|subaccount|profile|address|registration|application|enrollment|enrolment)$"
+    r"(^| )(account|subaccount|profile|address|registration|application|enrollment|enrolment|timesheet|time sheet|time entry|absence|payslip|leave|shift)$"
 )
 _OF_SOMEBODY = re.compile(r"(^| )(reservation|booking|appointment|order|visit|consultation)$")
 
@@ -66,6 +66,8 @@ class Naming(NamedTuple):
             noun: The item's.
             placeholder: See `text`.
         """
+        if noun == "person":
+            return self.text(placeholder)
         return f"{noun if self.kind == 'number' else f'the {noun}'} {self.text(placeholder)}"
 
     def line(self, placeholder: Callable[[str], str]) -> str:
@@ -104,9 +106,10 @@ def topic_noun(api: Api, resource: Resource | None) -> str:
     """Return the noun that tells what items are called: `person` where they are people whatever the API calls them."""
     if resource is None:
         return "item"
-    return (
-        "person" if is_person(api, resource.shape) and topic_of(resource.noun) != "person" else resource.noun
-    )
+    topic = topic_of(resource.noun, api.setting)
+    if is_person(api, resource.shape):
+        return resource.noun if topic == "person" else "person"
+    return "company" if topic == "person" else resource.noun
 
 
 def names_of(api: Api, shape: str) -> Naming | None:
@@ -128,6 +131,13 @@ def _names_of(api: Api, shape: str) -> Naming | None:
         return None  # it goes by whoever lives there, who may have two
     first = next((texts[word] for word in _FIRST if word in texts), "")
     last = next((texts[word] for word in _LAST if word in texts), "")
+    if _NUMBERED.search(resource.noun) and not person:
+        last_word = normal(resource.noun.rsplit(" ", maxsplit=1)[-1])
+        known = {normal(name): name for name in profile}
+        for want in (f"{noun}number", f"{last_word}number", "number", "documentnumber", "displayid", "trackingnumber", "confirmationnumber", "reference"):  # fmt: skip
+            name = known.get(want)
+            if name is not None and kinds_of(merged_of(*profile[name])) & {"string", "integer"}:
+                return Naming((name,), "number")
     kind_of_person = "held" if _HELD.search(resource.noun) else "person"
     for want in (f"{noun}name", "fullname", "name", "displayname", f"{noun}title", *HANDLES):
         found = texts.get(want)
@@ -162,13 +172,6 @@ def _names_of(api: Api, shape: str) -> Naming | None:
         return Naming((firm,), "title")
     if person and first and last:
         return Naming((first, last), kind_of_person)
-    if _NUMBERED.search(resource.noun) and not person:
-        last_word = normal(resource.noun.rsplit(" ", maxsplit=1)[-1])
-        known = {normal(name): name for name in profile}
-        for want in (f"{noun}number", f"{last_word}number", "number", "documentnumber", "displayid", "trackingnumber", "confirmationnumber", "reference"):  # fmt: skip
-            name = known.get(want)
-            if name is not None and kinds_of(merged_of(*profile[name])) & {"string", "integer"}:
-                return Naming((name,), "number")
     if _OF_SOMEBODY.search(resource.noun) and not person:
         known = {normal(name): name for name in profile if _is_text(*profile[name])}
         for whose in ("guest", "customer", "patient", "client", "passenger", "member", "buyer", "contact"):

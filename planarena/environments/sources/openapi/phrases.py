@@ -137,6 +137,7 @@ def _create(case: Case) -> Words:
     verbs = (f"add {_an(case.noun)}", f"add a new {case.noun}", f"create {_an(case.noun)}")
     ask = tuple(f"{verb}{called}{where}{tail}" for verb in (verbs[:2] if person else verbs))
     thing = f"the {case.noun} {name}" if name else f"the new {case.noun}"
+    thing = name if case.noun == "person" and name else thing
     facts = _facts_clause(case)
     of = where if whose else ""
     report = [f"I have added {thing}{where}{tail}{facts}", f"{thing}{of} has been added{facts}"]

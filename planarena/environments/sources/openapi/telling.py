@@ -43,6 +43,8 @@ _TELLING = (
 )  # fmt: skip
 # What people give first to something new.
 _GIVEN_FIRST = ("price", "date", "email", "phone", "city", "job_title", "department", "count", "minutes")
+# For whom it matters when they were born.
+_BORN = re.compile(r"(^| )(student|pupil|child|patient|pet|animal|dog|cat|horse|player|camper|swimmer)$")
 # Parts and documents that tell single facts of what they are called after.
 _PLACES = {
     "balance",
@@ -174,6 +176,8 @@ def main_fields(api: Api, shape: str) -> frozenset[str] | None:
             required.add(name)
         elif style.kind in _TELLING:
             rank = _GIVEN_FIRST.index(style.kind) if style.kind in _GIVEN_FIRST else 99
+            if style.label == "date of birth" and not _BORN.search(noun_of(api, route)):
+                rank = 98
             rank = -1 if style.label == "city" and not is_person(api, shape) else rank
             optional.append((rank, _TELLING.index(style.kind), name))
     return frozenset((*required, *(name for _, _, name in sorted(optional)[:1])))

@@ -144,7 +144,9 @@ class EmulatedApi:
     def _create(self, name: str, route: Route, inside: list[str], given: Given) -> Any:
         identity = self.new_id(route, inside, given.fields)
         key = self.key_of([*inside, str(identity)])
-        fields = self.responder.complete(route.shape, inside, identity, given.fields)
+        known = {normal(word): word for word in self.api.profiles.get(route.shape, {})}
+        sent = _in_full(given.fields, known)
+        fields = self.responder.complete(route.shape, inside, identity, sent)
         record = {"id": identity, "in": inside, "fields": fields, "done": {}, "new": True}
         self.state.put(route.shape, key, record)
         return self.responder.one(name, route, key, given.path, record, {})
@@ -162,9 +164,7 @@ class EmulatedApi:
         What writes what is there already changes nothing.
         """
         named = {normal(word): word for word in record["fields"]}
-        named |= {
-            short: named[long] for short, long in _SHORT.items() if long in named and short not in named
-        }
+        fields = _in_full(fields, named)
         same = all(
             record["fields"].get(named.get(normal(word), word)) == value for word, value in fields.items()
         )
@@ -309,6 +309,16 @@ class EmulatedApi:
         if known is None:
             known = self._ids[shape] = id_schema(self.api, shape)
         return known
+
+
+def _in_full(fields: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a call says with the names that results have for it besides: `description` for `desc`."""
+    longer = {
+        known[_SHORT[normal(word)]]: value
+        for word, value in fields.items()
+        if _SHORT.get(normal(word), "") in known
+    }
+    return {**longer, **fields}
 
 
 def _bind(name: str) -> Callable[..., Any]:

@@ -18,6 +18,10 @@ __all__ = ["WORDERS", "Case", "Words", "list_of", "rows", "said_by"]
 
 # What nobody calls "it".
 _ALIVE = re.compile(r"(^| )(artist|band|performer|pet|animal|dog|cat|horse|team|family|household)$")
+# Who is asked for, not what.
+_SOMEBODY = re.compile(
+    r"owner|author|manager|organi[sz]er|instructor|director|artist|speaker|supplier|vendor|employer"
+)
 # What belongs to something else as well: it is taken away from it, not done away with.
 _BELONGING = re.compile(
     r"(^| )(role|label|tag|member|membership|owner|participant|attendee|guest|user|permission|follower|collaborator|assignee|student|team member|song|track|video|photo|product|reviewer|watcher|enrollment|enrolment)$"
@@ -305,6 +309,15 @@ def _read(case: Case) -> Words:
             (f"find out how many {many} {thing} has", f"check how many {many} {thing} has"),
             (f"the number of {many} of {thing} is {{{pointer}}}",),
             aims=(f"How many {many} does {thing} have?",),
+        )
+    if _SOMEBODY.fullmatch(labels):
+        return Words(
+            (
+                f"tell me who the {labels} {of} {thing} is{tail}",
+                f"find out who the {labels} {of} {thing} is{tail}",
+            ),
+            report,
+            aims=(f"Who is the {labels} {of} {thing}{tail}?",),
         )
     aims = (
         f"What {is_are} the {labels} {of} {thing}{tail}?", f"I need the {labels} {of} {thing}{tail}.",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from random import Random
 from typing import Any
 
-from planarena.environments.sources.openapi.labels import label_of
+from planarena.environments.sources.field_kinds import spaced
 from planarena.environments.sources.openapi.naming import names_of
 from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
 from planarena.environments.state import Record
@@ -30,8 +31,9 @@ def related_shape(api: Api, route: Route) -> str:
 
 def _many(name: str, noun: str) -> str:
     """Return what a field counts, as `member` for `memberCount`, or ""."""
-    label = label_of(name, noun)
-    return singular(label.removeprefix("number of ")) if label.startswith("number of ") else ""
+    words = spaced(name).removeprefix(f"{noun} ")
+    told = re.fullmatch(r"(?:num|number of|total) (\w+)|(\w+) (?:count|total)", words)
+    return singular(told.group(1) or told.group(2)) if told is not None else ""
 
 
 def counted_in(api: Api, shape: str, names: Iterable[str]) -> dict[str, str]:

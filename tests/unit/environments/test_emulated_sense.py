@@ -16,7 +16,7 @@ from planarena.environments.sources.field_kinds import in_place, kind_of_text, m
 from planarena.environments.sources.openapi.belonging import acts_on, has_content, is_moved_alone, suits
 from planarena.environments.sources.openapi.coherence import aligned
 from planarena.environments.sources.openapi.emulator import EmulatedWorld
-from planarena.environments.sources.openapi.labels import label_of
+from planarena.environments.sources.openapi.labels import choice_words, label_of
 from planarena.environments.sources.openapi.naming import names_of
 from planarena.environments.sources.openapi.source import Family, families
 from planarena.environments.sources.things import topic_of
@@ -308,3 +308,9 @@ def test_one_world_has_one_currency_and_products_of_usual_prices() -> None:
     assert len({words.about(str(one)).text("", "currency", "plan", Random(one)) for one in range(20)}) == 1
     prices = [words.number("price", "number", Random(one), "product") for one in range(50)]
     assert max(price for price in prices if price is not None) < 60
+
+
+def test_long_values_of_an_enumeration_take_no_time() -> None:
+    # Of a pattern that backtracks this would take hours.
+    assert choice_words("a" * 60 + "1") == ""
+    assert choice_words("InTransit") == "in transit"

@@ -142,7 +142,7 @@ def is_label(label: str) -> bool:
 @lru_cache(maxsize=16384)
 def choice_words(value: str) -> str:
     """Return a value of an enumeration as people say it, as `in progress` for `InProgress`; "" where nobody would."""
-    if not re.fullmatch(r"[A-Za-z]+([ _-]?[A-Za-z]+)*", value):
+    if not re.fullmatch(r"[A-Za-z]+([ _-][A-Za-z]+)*", value):
         return ""
     words = spaced(value) if not value.isupper() else re.sub(r"[ _-]+", " ", value).lower()
     parts = words.split(" ")

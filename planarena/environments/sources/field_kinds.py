@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["OPAQUE", "in_address", "in_place", "kind_of_number", "kind_of_text", "moment_of", "spaced"]
+__all__ = [
+    "OPAQUE",
+    "in_address",
+    "in_place",
+    "kind_of_number",
+    "kind_of_text",
+    "moment_for",
+    "moment_of",
+    "spaced",
+]
 
 # Known to the service and unspeakable: nobody says such values in a request.
 OPAQUE = frozenset(
@@ -36,7 +45,8 @@ _TEXTS = tuple(
         ("phone", r"\b(phone|mobile|fax|telephone|cell)\b"),
         ("currency", r"\bcurrenc(y|ies)\b"),
         ("country_code", r"\bcountry (iso )?code|\biso ?2\b"),
-        ("country", r"\b(countr(y|ies)|nationality)\b(?! id)"),
+        ("nationality", r"\b(nationality|citizenship)$"),
+        ("country", r"\bcountr(y|ies)\b(?! id)"),
         ("locale", r"\blocale\b|\blang(uage)? code\b|^(lang|hl)$"),
         ("language", r"\blanguages?\b(?! id)"),
         ("city", r"\b(city|town|municipality|locality|birthplace)( name)?$"),
@@ -103,7 +113,7 @@ _MOMENTS = tuple(
         ("birth", r"birth|\bdob\b"),
         ("updated", r"\b(updated?|modified|modification|changed|last|latest|seen|edited|synced|completed|closed|resolved|finished|archived|deleted|read)\b"),
         ("created", r"\b(created?|creation|added|joined|registered|published|posted|sent|uploaded|ordered|placed|received|issued|recorded|booked|since|opened|signed|inserted|order date|invoice date|timestamp)\b"),
-        ("end", r"\b(end|ends|until|expir\w*|valid (to|until)|deadline|checkout|check out|return|arrival|renew\w*|to)\b"),
+        ("end", r"\b(end|ends|until|expir\w*|valid (to|until)|deadline|clos(?:es|ing)|checkout|check out|return|arrival|renew\w*|to)\b"),
         ("start", r"\b(due|start|starts|begin|begins|scheduled?|next|departure|delivery|event|appointment|available|remind(er)?|from|checkin|check in|planned|pickup|publish)\b"),
     )
 )  # fmt: skip
@@ -134,6 +144,10 @@ def kind_of_text(form: str, name: str) -> str:
     return found
 
 
+# Of which the state is that of an address.
+_ADDRESSED = frozenset(
+    ("billing", "shipping", "mailing", "home", "delivery", "postal", "residence", "residential", "birth", "issuing", "licence", "license", "origin", "destination", "ship to", "bill to", "physical", "registered", "incorporation", "legal", "work address", "return address", "us")
+)  # fmt: skip
 _PLACE = frozenset(
     ("city", "town", "zip", "zipcode", "zip code", "postal code", "postcode", "postal", "country", "country code", "street", "street1", "line1", "line 1", "address line1", "address line 1", "address1", "address 1", "address line 2")
 )  # fmt: skip
@@ -161,7 +175,7 @@ def in_place(name: str, siblings: Iterable[str], description: str = "") -> str:
     head = words.removesuffix("state").strip()
     beside = {spaced(one) for one in siblings}
     near = bool(beside & _PLACE) if not head else bool(beside & {f"{head} {one}" for one in _PLACE})
-    return f"{head} address state".strip() if told or near else name
+    return f"{head} address state".strip() if told or near or head in _ADDRESSED else name
 
 
 @lru_cache(maxsize=16384)
@@ -169,6 +183,28 @@ def kind_of_number(name: str) -> str:
     """Return what a number is, or ""."""
     words = spaced(name)
     return next((kind for kind, pattern in _NUMBERS if pattern.search(words)), "")
+
+
+# What lies ahead when it is spoken of: its plain "date" does, too.
+_PLANNED = re.compile(
+    r"(^| )(appointment|booking|reservation|event|meeting|session|lesson|workshop|visit|viewing|trip|shift|wedding|concert|delivery|pickup|exam|match|game|performance|screening|party|tour|class)$"
+)
+
+
+@lru_cache(maxsize=16384)
+def moment_for(name: str, noun: str) -> str:
+    """Return which moment a date of something is: see `moment_of`; the date of an appointment is its start."""
+    found = moment_of(name)
+    plain = re.fullmatch(r"(\w+ )?(date|day|time|datetime|date time|when)", spaced(name)) is not None
+    own = spaced(name).split(" ")[0] in {
+        "date",
+        "day",
+        "time",
+        "datetime",
+        "when",
+        noun.rsplit(" ", maxsplit=1)[-1],
+    }
+    return "start" if found == "past" and plain and own and _PLANNED.search(noun) else found
 
 
 @lru_cache(maxsize=16384)

@@ -48,6 +48,11 @@ _OWN = frozenset(
         "street",
     )
 )
+# What an object is called that says nothing of what it holds.
+_WRAPPERS = frozenset(
+    "data result results item items attributes response entry entries list rows row records record values value elements "
+    "element name object objects entity entities hit hits doc docs node nodes content page".split()
+)
 _CODES = {"region": "region code", "country": "country code"}
 
 
@@ -136,6 +141,8 @@ class Generator:
             values = [value for value in schema["enum"] if value not in (None, "")] or schema["enum"]
             if self._known:  # a world in which most things failed is none
                 values = [value for value in values if not re.search(BAD, str(value))] or values
+            if kind_of_text("", name) == "currency" and self._words.currency() in values:
+                return self._words.currency()
             return values[self._rng.randrange(len(values))]
         kind = kind_of(schema)
         shown = self._shown(schema, kind, name)
@@ -153,7 +160,7 @@ class Generator:
         if fits(schema.get("default"), schema, kind) and kind != "boolean":
             found.append(schema["default"])
         found = [one for one in found if not is_placeholder(one, name)]
-        if not found or (own and self._number and len(found) == 1):
+        if not found or (own and own != "currency" and self._number and len(found) == 1):
             return _NONE
         return found[(self._number or 0) % len(found)]
 
@@ -227,32 +234,7 @@ class Generator:
         required = schema.get("required", [])
         made: dict[str, Any] = {}
         noun = self._noun
-        if (
-            depth
-            and named
-            and named
-            not in {
-                "data",
-                "result",
-                "results",
-                "item",
-                "items",
-                "attributes",
-                "response",
-                "entry",
-                "entries",
-                "list",
-                "rows",
-                "row",
-                "records",
-                "record",
-                "values",
-                "value",
-                "elements",
-                "content",
-                "page",
-            }
-        ):
+        if depth and named and named not in _WRAPPERS:
             self._noun = _singular(spaced(named))
         for name in [*required, *self._optional(properties, required)]:
             must = name in required
@@ -321,10 +303,15 @@ class Generator:
         made: list[Any] = []
         singular, own = _singular(name), self._number
         first = self._rng.randrange(12)
+        words = self._words
         for number in range(max(least, len(prefix) if schema.get("minItems") else 0)):
             inner = prefix[number] if number < len(prefix) else items
             try:
                 self._number = first + number if own is None or depth else own + number
+                if self._known and self._is_compound(inner):
+                    # What one of them says is about one person in one place.
+                    whose = words.whose or str(self._rng.getrandbits(48))
+                    self._words = words.about(f"{whose} {name} {number}")
                 for _ in range(20):
                     value = self.value(inner, singular, depth + 1)
                     if value not in made or not (schema.get("uniqueItems") or self._known):
@@ -336,7 +323,7 @@ class Generator:
                     raise
                 break
             finally:
-                self._number = own
+                self._number, self._words = own, words
         return made
 
     def _numeric(self, schema: dict[str, Any], kind: str, name: str) -> int | float:
@@ -375,6 +362,15 @@ class Generator:
             if pattern is None or re.search(pattern, made):
                 return made
         if pattern is not None:
+            plain = self._words.text("", name, self._noun, self._rng, self._number) or ""
+            for form in (
+                plain,
+                plain.lower().replace(" ", "-"),
+                plain.lower().replace(" ", "_"),
+                plain.replace(" ", ""),
+            ):
+                if form and least <= len(form) <= most and re.search(pattern, form):
+                    return form
             for _ in range(30):
                 found = sample_pattern(pattern, self._rng)
                 if found is None:
@@ -399,6 +395,8 @@ class Generator:
     def _truth(self, name: str) -> bool:
         """What goes wrong or ends is mostly not so."""
         if self._known and re.fullmatch(r"success\w*|ok|valid|succeeded", name, re.IGNORECASE):
+            return True
+        if self._known and re.fullmatch(r"(is|has)?_?(active|enabled|available)", name, re.IGNORECASE):
             return True
         rare = re.search(
             r"delet|archiv|block|disab|error|fail|spam|suspend|trash|lock|expired|cancel|closed|hidden|draft|test",

@@ -8,7 +8,15 @@ from pathlib import Path
 
 from planarena.data import load_yaml
 
-__all__ = ["descriptions_of", "has_people", "has_titles", "is_known_word", "known_words", "topic_of"]
+__all__ = [
+    "descriptions_of",
+    "generic_names",
+    "has_people",
+    "has_titles",
+    "is_known_word",
+    "known_words",
+    "topic_of",
+]
 
 _THINGS = Path(__file__).with_name("things.yaml")
 _WORDS = Path(__file__).with_name("everyday.yaml")
@@ -57,6 +65,12 @@ def _before() -> frozenset[str]:
     return _BEFORE | frozenset(whose) - {"person", "profile", "account"}
 
 
+@cache
+def generic_names() -> frozenset[str]:
+    """Return the names of things of which nobody knows what they are called."""
+    return frozenset(load_yaml(_WORDS)["generic"])
+
+
 def is_known_word(word: str) -> bool:
     """Say whether a word stands before a noun without making another thing of it."""
     return word in _before()
@@ -66,7 +80,7 @@ def is_known_word(word: str) -> bool:
 _MACHINES = re.compile(
     r"\b(kubernetes|containers?|vlans?|subnets?|firewalls?|hypervisors?|clusters?|droplets?|virtual machines?)\b"
 )
-_NO_MACHINES = frozenset(("group", "image", "rule", "role", "policy", "package", "template", "application", "app", "service", "site", "project", "task", "job", "report", "route", "zone", "agent", "client", "station"))  # fmt: skip
+_NO_MACHINES = frozenset(("group", "image", "rule", "role", "policy", "package", "template", "application", "app", "service", "site", "project", "task", "job", "report", "route", "zone", "agent", "client", "station", "location"))  # fmt: skip
 _LOGINS = re.compile(r"\b(oauth\w*|authorize|openid|jwks|introspect|tokens?|sso|saml)\b")
 _NO_LOGINS = frozenset(("client", "application", "app", "role", "permission"))
 

@@ -10,7 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planarena.data import load_yaml
-from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
+from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_for, spaced
+from planarena.environments.sources.prices import BY_NOUN, LARGE, PRICES, SPANS
 from planarena.environments.sources.things import descriptions_of, has_people, topic_of
 
 if TYPE_CHECKING:
@@ -20,63 +21,6 @@ __all__ = ["LASTING", "Vocabulary", "everyday_facts", "is_placeholder"]
 
 _WORDS = Path(__file__).with_name("everyday.yaml")
 _PLAIN = ("standard", "regular", "basic", "general", "main", "default")
-_PRICES: tuple[float, ...] = (
-    4.95,
-    7.25,
-    12.75,
-    15,
-    19.95,
-    24,
-    29.25,
-    35,
-    42,
-    49,
-    59.95,
-    75,
-    85,
-    99,
-    120,
-    149,
-    180,
-    240,
-    310,
-    380,
-)
-_LARGE: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
-    (
-        re.compile(r"\b(salary|wages?|revenue|budget|goal|income|deal|loan|mortgage)\b"),
-        (24_000, 32_500, 41_000, 48_000, 56_500, 64_000),
-    ),
-    (re.compile(r"\b(rent|deposit|premium)\b"), (690, 780, 850, 940, 1_050, 1_200, 1_380)),
-    (re.compile(r"\b(hourly|per hour|wage)\b"), (14, 16, 18, 21, 24, 28)),
-)
-_BY_NOUN: tuple[tuple[re.Pattern[str], tuple[float, ...]], ...] = (
-    (
-        re.compile(r"\b(menu item|dish|meal|drink|food|recipe|coffee|topping|modifier|dessert)$"),
-        (4.5, 5.75, 6.25, 7, 8.5, 9.75, 11, 12.5, 14, 16.5),
-    ),
-    (
-        re.compile(r"\b(ticket type|ticket|admission|book|ebook|song|track|album|movie|magazine|variant)$"),
-        (6, 8, 9.5, 12, 14, 18, 22, 25, 32),
-    ),
-    (re.compile(r"\b(vehicle|car|van|truck|boat)$"), (8_900, 12_400, 15_800, 19_900, 24_500)),
-    (
-        re.compile(r"\b(property|house|home|apartment|deal|opportunity|building)$"),
-        (18_500, 27_000, 34_000, 42_500, 58_000),
-    ),
-)
-# Usual numbers of what has a usual number.
-_SPANS = tuple(
-    (re.compile(pattern), span)
-    for pattern, span in (
-        (r"\b(bedrooms?|bathrooms?|adults)$", (1, 3)), (r"\bchildren$", (0, 2)), (r"\b(party size|guests?|guest count|persons|people)$", (2, 8)),
-        (r"\b(seats|seat count)$", (2, 8)), (r"\b(nights|weeks|terms?)$", (1, 4)), (r"\bcalories$", (120, 780)), (r"\b(capacity|max attendees|max enrollment|attendance)$", (20, 240)),
-        (r"\b(employees|employee count|headcount|staff count|company size)$", (8, 240)), (r"\b(year built|construction year|built year)$", (1935, 2018)),
-        (r"\bgrade( level)?$", (1, 12)), (r"\bcredits$", (2, 6)), (r"\b(pages|page count|number of pages)$", (12, 380)), (r"\bpopulation$", (4_000, 420_000)),
-        (r"\bfloors?$", (1, 9)), (r"\b(rating|stars)$", (3, 5)), (r"\b(square feet|sqft|floor area)$", (420, 2_400)), (r"\b(stops?|stop count)$", (3, 14)), (r"\b(tax( rate)?|vat)( percent(age)?)?$|^percentage$", (5, 21)), (r"\b(discount|percent off|commission)( percent(age)?| rate)?$", (5, 30)),
-        (r"\b(storage |freezer )?temperature$", (-4, 24)), (r"\bprobability$", (10, 90)),
-    )
-)  # fmt: skip
 # How many days something takes of which everybody knows.
 LASTING = (
     (
@@ -100,11 +44,21 @@ _OF_WHO = {
     "time_zone": "zone", "street": "street", "postcode": "postcode",
 }  # fmt: skip
 _PICKED = {
-    "currency": "currencies", "colour": "colours",
+    "colour": "colours",
     "status": "statuses", "priority": "priorities", "job_title": "job_titles", "department": "departments",
     "tag": "tags", "genre": "genres", "unit": "units", "weather": "weather", "file": "files", "subject": "subjects",
     "reason": "reasons", "message": "messages", "description": "descriptions", "bio": "bios",
 }  # fmt: skip
+# Of which things have values of their own.
+_BY_THING = {"colour": "colours_of", "tag": "tags_of", "bio": "bios_of", "genre": "genres_of"}
+_OWN_NAME = frozenset(
+    ("display", "full", "short", "long", "friendly", "preferred", "public", "internal", "official", "common", "original", "product", "item", "sub", "nick", "resource", "object", "entity", "question", "caption", "topic", "heading", "headline")
+)  # fmt: skip
+# Whose birth lies how many days back.
+_BORN = (
+    (re.compile(r"\b(pet|animal|dog|cat|horse|cow|calf|rabbit|bird|puppy|kitten)$"), (430, 4_000)),
+    (re.compile(r"\b(student|pupil|child|kid|schoolchild|camper)$"), (2_300, 6_200)),
+)
 _FIXED = {
     "mime": ("image/png", "application/pdf", "text/plain"), "version": ("1.4.0", "2.0.1", "2.3.0"),
     "byte": ("c2FtcGxl",), "cron": ("0 6 * * 1", "30 2 * * *"), "gender": ("female", "male"),
@@ -240,9 +194,21 @@ class Vocabulary:
             and isinstance(topic_of(noun, self.setting), tuple)
             and topic_of(noun, self.setting)
         ):
+            stem = re.sub(r" (name|title|label)$", "", spaced(name))
+            if stem != spaced(name) and stem not in _OWN_NAME and not f" {noun}".endswith(f" {stem}"):
+                # What something else is called: the group of a person, the project of a task.
+                return self.title(stem, rng, number) if topic_of(stem, self.setting) else None
             return self.title(noun or spaced(name), rng, number)
         if kind == "person" and "full" in spaced(name) and noun and not has_people(noun):
             return self.title(noun, rng, number)
+        if (
+            kind == "email"
+            and spaced(name) in {"email", "email address"}
+            and topic_of(noun, self.setting) == "company"
+        ):
+            return f"office@{re.sub(r'[^a-z]+', '-', self._who(noun, rng).company.lower()).strip('-')}.example.com"
+        if kind == "nationality":
+            return str(words["nationalities"][self._who(noun, rng).country])
         if kind in _OF_WHO:
             return str(getattr(self._who(noun, rng), _OF_WHO[kind]))
         if kind in {"message", "description"} and re.search(words["troubles"], noun):
@@ -250,6 +216,15 @@ class Vocabulary:
         if kind == "description" and noun:
             kind_of_thing = "company" if topic_of(noun, self.setting) == "company" else noun
             return str(_pick(words["bios"] if has_people(noun) else descriptions_of(kind_of_thing), rng))
+        if kind in _BY_THING:
+            usual = next(
+                (found for pattern, found in words[_BY_THING[kind]] if re.search(rf"\b({pattern})$", noun)),
+                None,
+            )
+            if usual is not None:
+                return str(_pick(usual, rng))
+        if kind == "currency":
+            return self.currency()
         if kind in _PICKED:
             return str(_pick(words[_PICKED[kind]], rng))
         if kind in _FIXED:
@@ -312,6 +287,10 @@ class Vocabulary:
         names = topic or tuple(load_yaml(_WORDS)["generic"])
         return names[(rng.randrange(len(names)) if number is None else number) % len(names)]
 
+    def currency(self) -> str:
+        """Return the currency of the world: what one service keeps is in one."""
+        return str(_pick(load_yaml(_WORDS)["currencies"], Random(f"currency {self.setting} {self.now}")))
+
     # -- moments and numbers -------------------------------------------------------------------------
 
     def moment(self, name: str, rng: Random, kind: str, noun: str = "") -> str:
@@ -322,7 +301,10 @@ class Vocabulary:
         return found.strftime("%H:%M:%SZ" if kind == "time" else "%Y-%m-%dT%H:%M:%SZ")
 
     def _moment(self, name: str, rng: Random, kind: str = "", noun: str = "") -> datetime:
-        role = moment_of(name)
+        role = moment_for(name, noun)
+        young = next((days for pattern, days in _BORN if pattern.search(noun)), None)
+        if role == "birth" and young is not None:
+            return self.now - timedelta(days=rng.randrange(*young))
         if role == "birth":
             return datetime(1960 + rng.randrange(42), rng.randrange(1, 13), rng.randrange(1, 28))
         if kind in {"date-time", "time"} and role in {"start", "end"} and self.whose:
@@ -352,13 +334,15 @@ class Vocabulary:
         """
         meaning = kind_of_number(name)
         words = spaced(name)
-        usual = next((span for pattern, span in _SPANS if pattern.search(words)), None)
+        usual = next((span for pattern, span in SPANS if pattern.search(words)), None)
         if (
             usual is not None
             and meaning not in {"epoch", "id", "minutes"}
             and (meaning != "price" or "rate" in words)
         ):
             return rng.randrange(usual[0], usual[1] + 1)
+        if re.search(r"^(http )?status code$", words):
+            return 200
         if not meaning:
             return None
         if meaning == "epoch":
@@ -371,9 +355,9 @@ class Vocabulary:
                 round(low + rng.random() * (high - low), 4) if kind == "number" else rng.randrange(low, high)
             )
         if meaning == "price":
-            usual_prices = next((found for pattern, found in _LARGE if pattern.search(words)), None)
+            usual_prices = next((found for pattern, found in LARGE if pattern.search(words)), None)
             if usual_prices is None:
-                usual_prices = next((found for pattern, found in _BY_NOUN if pattern.search(noun)), _PRICES)
+                usual_prices = next((found for pattern, found in BY_NOUN if pattern.search(noun)), PRICES)
             price = float(_pick(usual_prices, rng))
             return price if kind == "number" and price % 1 else round(price)
         if meaning == "minutes":

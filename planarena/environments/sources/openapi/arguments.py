@@ -8,7 +8,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from planarena.environments.sources.field_kinds import moment_of
+from planarena.environments.sources.field_kinds import moment_for
 from planarena.environments.sources.generic_wording import is_sayable, sayable_value
 from planarena.environments.sources.instances import BAD, Generator, NoInstanceError
 from planarena.environments.sources.openapi.asking import styles_of
@@ -188,7 +188,7 @@ class ArgumentMaker:
         if (
             style.kind == "date"
             and route.role == "create"
-            and moment_of(name) in {"created", "updated", "past"}
+            and moment_for(name, noun) in {"created", "updated", "past"}
         ):
             # What is new was opened, hired or paid the other day.
             return (

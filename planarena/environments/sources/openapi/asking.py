@@ -15,6 +15,13 @@ from planarena.environments.sources.field_kinds import (
     kind_of_text,
     spaced,
 )
+from planarena.environments.sources.openapi.belonging import (
+    acts_on,
+    has_content,
+    is_moved_alone,
+    label_is_sum,
+    suits,
+)
 from planarena.environments.sources.openapi.deeds import DEEDS, can_show
 from planarena.environments.sources.openapi.fields import kinds_of, merged_of
 from planarena.environments.sources.openapi.labels import (
@@ -27,7 +34,7 @@ from planarena.environments.sources.openapi.labels import (
 )
 from planarena.environments.sources.openapi.naming import HANDLES, Naming, is_person, names_of
 from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
-from planarena.environments.sources.things import has_titles
+from planarena.environments.sources.things import has_titles, topic_of
 from planarena.environments.sources.vocabulary import LASTING, is_placeholder
 from planarena.tools.tool import Tool
 
@@ -39,6 +46,7 @@ __all__ = [
     "is_speakable",
     "style_of",
     "styles_of",
+    "suits_item",
     "tells_nature",
     "why_not",
 ]
@@ -141,6 +149,12 @@ def tells_nature(api: Api, shape: str, label: str) -> bool:
     return naming is not None and naming.kind == "title" and label.rsplit(" ", maxsplit=1)[-1] in _NATURE
 
 
+def suits_item(api: Api, shape: str, noun: str, label: str) -> bool:
+    """Say whether people speak of a field for the items of a resource."""
+    person = is_person(api, shape)
+    return suits(label, noun, person=person, company=topic_of(noun, api.setting) == "company")
+
+
 def _is_name(api: Api, route: Route, name: str) -> bool:
     naming = names_of(api, route.shape)
     return naming is not None and normal(name) in map(normal, naming.fields)
@@ -155,6 +169,11 @@ def _is_own(api: Api, route: Route, key: str, style: Style) -> bool:
     if key in route.operation.tool.required:
         return True
     name = route.operation.placement[key][1]
+    noun = api.resources[route.shape].noun if route.shape in api.resources else ""
+    if route.role in {"create", "update"} and not suits_item(api, route.shape, noun, style.label):
+        return False
+    if route.role == "update" and not is_moved_alone(style.kind, style.label, noun):
+        return False
     if route.role == "update":
         personal = {"email", "first_name", "last_name", "person"} if is_person(api, route.shape) else set()
         own = (
@@ -172,8 +191,13 @@ def _is_own(api: Api, route: Route, key: str, style: Style) -> bool:
         )
         return not own and not lasts and not _is_name(api, route, name)
     if route.role == "create":
-        begun = style.kind in {"choice", "status"} and re.search(r"\b(status|stage|phase)$", style.label)
-        return not begun and (style.kind != "title" or normal(name) in HANDLES or _is_name(api, route, name))
+        states = re.search(r"\b(status|stage|phase|availability|presence|health)$", style.label)
+        given = (
+            (states is not None and style.kind in {"choice", "status"})
+            or label_is_sum(style.label)
+            or (style.kind == "rating" and not is_moved_alone(style.kind, style.label, noun))
+        )
+        return not given and (style.kind != "title" or normal(name) in HANDLES or _is_name(api, route, name))
     return True
 
 
@@ -221,12 +245,15 @@ def style_of(name: str, schema: Mapping[str, Any], noun: str, *, named: bool = F
 def _choice_style(label: str, schema: Mapping[str, Any], noun: str) -> Style | None:
     """An enumeration is said where most of its values are words; the others are never chosen."""
     stated = [one for one in schema["enum"] if one not in (None, "")]
-    if label in {"currency", "country"}:
+    codes = [one for one in stated if isinstance(one, str) and re.fullmatch(r"[A-Z]{2,3}", one)]
+    if label.endswith(("currency", "country")):
         spoken = tuple((one, one) for one in stated if isinstance(one, str))
     else:
         spoken = tuple(
             (one, choice_words(one)) for one in stated if isinstance(one, str) and choice_words(one)
         )
+    if label != "currency" and len(codes) > 2 and len(codes) == len(stated):
+        return None  # states and countries by their codes
     spoken = tuple((one, words) for one, words in spoken if words != noun)
     if label.startswith("number of") or is_counted(label):
         return None
@@ -293,6 +320,9 @@ def why_not(api: Api, route: Route, tool: Tool, noun: str, observable: bool) -> 
     for key in tool.required:
         if key not in paths and key not in styles:
             return "needs a value that nobody would say"
+    dated = [key for key in tool.required if key in styles and styles[key].kind in {"date", "date-time"}]
+    if route.role in {"list", "part", "document"} and len(dated) > 1:
+        return "needs a value that nobody would say"  # from when until when
     if route.role in {"create", "update"} and not styles:
         return "nothing of what it writes can be said"
     if route.role == "update":
@@ -307,7 +337,15 @@ def why_not(api: Api, route: Route, tool: Tool, noun: str, observable: bool) -> 
         named = naming is not None and sent >= set(map(normal, naming.fields))
         if not named and not is_remark(noun, styles) and not _is_numbered(naming, tool, paths):
             return "what it creates has no name"
+        if has_content(noun):
+            return "nobody could say what is in it"
     if route.role == "search" and not any(style.kind == "query" for style in styles.values()):
+        return "nothing says what it searches for"
+    if (
+        route.role == "document"
+        and "search" in words_of(route.operation.path).split(" ")
+        and not any(style.kind == "query" for style in styles.values())
+    ):
         return "nothing says what it searches for"
     if route.role == "act":
         return _deed_reason(api, route)
@@ -345,6 +383,8 @@ def _deed_reason(api: Api, route: Route) -> str:
     if deed is None or route.operation.method == "delete":
         return "no everyday word for what it does"
     if is_person(api, route.shape) and deed.ask in _NOT_TO_PEOPLE:
+        return "no everyday word for what it does"
+    if not acts_on(deed.ask, api.resources[route.shape].noun):
         return "no everyday word for what it does"
     if not can_show(api, route.shape, deed):
         return "what it changes cannot be seen"

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
-from planarena.environments.sources.field_kinds import kind_of_text, moment_of
+from planarena.environments.sources.field_kinds import kind_of_text, moment_of, spaced
 from planarena.environments.sources.openapi.resources import normal
 
 __all__ = ["aligned"]
@@ -16,6 +16,13 @@ _UNDER_WAY = re.compile(
 )
 _OVER = re.compile(
     r"completed?|closed(won|lost)?|done|ended|past|finished|delivered|expired|terminated|resolved|solved|paid|cancell?ed|void(ed)?|archived|withdrawn|graduated|returned|refunded|noshow|disposed|retired|declined|rejected|inactive|settled|succeeded"
+)
+
+_DONE = re.compile(r"completed?|done|finished|closed|resolved|delivered")
+# When something was entered, and what happened before that.
+_ENTERED = re.compile(r"^(date )?(created?|creation|inserted|added)\b|\bcreated (at|on|date|time)")
+_EARLIER = re.compile(
+    r"birth|\bdob\b|hire|join|release|publish|founded|established|purchas|built|since|manufactur|member|start|registered|acquired"
 )
 
 
@@ -41,7 +48,52 @@ def aligned(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
         past = over or (late and due) or (begun and role == "start" and not due)
         moves = past and role in {"start", "end"} and not re.search(r"next|renew", name, re.IGNORECASE)
         made[name] = _mirrored(name, value, now, first=role == "start") if moves else value
+    _created_first(made, now)
+    _numbers_agree(made, states, now)
     return made
+
+
+def _created_first(made: dict[str, Any], now: datetime) -> None:
+    """Move the moment at which an item was entered before all that has happened to it since."""
+    happened = [
+        value[:10]
+        for name, value in made.items()
+        if isinstance(value, str)
+        and kind_of_text("", name) in {"date", "date-time"}
+        and re.match(r"\d{4}-\d\d-\d\d", value)
+        and value[:10] <= now.date().isoformat()
+        and not _ENTERED.search(spaced(name))
+        and not _EARLIER.search(spaced(name))
+    ]
+    for name, value in made.items():
+        if (
+            happened
+            and isinstance(value, str)
+            and _ENTERED.search(spaced(name))
+            and value[:10] > min(happened)
+        ):
+            made[name] = min(happened) + ("T07:30:00Z" if len(value) > 10 else "")
+
+
+def _numbers_agree(made: dict[str, Any], states: list[str], now: datetime) -> None:
+    """Let the numbers of an item fit each other and its state: what is finished is done to the last percent."""
+    for name, value in list(made.items()):
+        words = spaced(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if re.search(r"\b(progress|completion|complete)\b", words) and any(map(_DONE.fullmatch, states)):
+            made[name] = 100
+        elif words.endswith("probability") and {"won", "closedwon", "lost", "closedlost"} & set(states):
+            made[name] = 100 if {"won", "closedwon"} & set(states) else 0
+        elif re.search(r"\b(max|maximum)\b", words):
+            least = next((one for one in made if spaced(one) == re.sub(r"max", "min", words)), "")
+            low = made.get(least)
+            if isinstance(low, int | float) and not isinstance(low, bool) and low >= value:
+                made[name] = type(value)(max(low + 1, low * 5 // 4))
+        elif words in {"grade", "grade level"}:
+            born = next((made[one] for one in made if re.search(r"birth|^dob$", spaced(one))), "")
+            if isinstance(born, str) and born[:4].isdigit():
+                made[name] = max(1, min(12, now.year - int(born[:4]) - 6))
 
 
 def _mirrored(name: str, value: Any, now: datetime, *, first: bool) -> Any:

@@ -35,6 +35,8 @@ __all__ = [
     "state_observable",
 ]
 
+# What some APIs call in requests otherwise than in results.
+_SHORT = {"desc": "description", "descr": "description", "qty": "quantity", "tel": "phone", "mail": "email", "colour": "color", "color": "colour"}  # fmt: skip
 _LIMITS = ("limit", "perpage", "pagesize", "maxresults", "count", "first", "top", "size")
 _QUERIES = ("q", "query", "search", "term", "keyword", "keywords", "text")
 
@@ -142,7 +144,9 @@ class EmulatedApi:
     def _create(self, name: str, route: Route, inside: list[str], given: Given) -> Any:
         identity = self.new_id(route, inside, given.fields)
         key = self.key_of([*inside, str(identity)])
-        fields = self.responder.complete(route.shape, inside, identity, given.fields)
+        known = {normal(word): word for word in self.api.profiles.get(route.shape, {})}
+        sent = _in_full(given.fields, known)
+        fields = self.responder.complete(route.shape, inside, identity, sent)
         record = {"id": identity, "in": inside, "fields": fields, "done": {}, "new": True}
         self.state.put(route.shape, key, record)
         return self.responder.one(name, route, key, given.path, record, {})
@@ -155,11 +159,18 @@ class EmulatedApi:
         return self.responder.one(name, route, key, given.path, record, {})
 
     def _changed(self, record: Record, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an item's fields after a change: those that the call names by the names that they have, and its date."""
+        """Return an item's fields after a change: those that the call names by the names that they have, and its date.
+
+        What writes what is there already changes nothing.
+        """
         named = {normal(word): word for word in record["fields"]}
+        fields = _in_full(fields, named)
+        same = all(
+            record["fields"].get(named.get(normal(word), word)) == value for word, value in fields.items()
+        )
         known = {
             word: self.responder.dated(word, value, ("updated",))
-            if not re.search(r"complet|clos|resolv|finish|archiv|delet|seen|read", word)
+            if not same and not re.search(r"complet|clos|resolv|finish|archiv|delet|seen|read", word)
             else value
             for word, value in record["fields"].items()
         }
@@ -298,6 +309,16 @@ class EmulatedApi:
         if known is None:
             known = self._ids[shape] = id_schema(self.api, shape)
         return known
+
+
+def _in_full(fields: Mapping[str, Any], known: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a call says with the names that results have for it besides: `description` for `desc`."""
+    longer = {
+        known[_SHORT[normal(word)]]: value
+        for word, value in fields.items()
+        if _SHORT.get(normal(word), "") in known
+    }
+    return {**longer, **fields}
 
 
 def _bind(name: str) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ _HEADS = frozenset(
     "address age amount artist audience author availability balance bio brand budget calories "
     "capacity category city colour color company condition copies cost country county credits currency date "
     "deadline delivery department deposit description destination difficulty director discount distance duration "
-    "email employer fax fee fees floor frequency fuel genre goal grade height hours humidity importance "
+    "email employer fee fees floor frequency fuel genre goal grade height hours humidity importance "
     "income instructions instructor item language length level limit location manager manufacturer method mileage "
     "mobile mood name nationality nights notes note number occupation organizer origin owner period phone plan "
     "population position postcode premium pressure price priority profession province publisher purpose quantity "
@@ -70,7 +70,7 @@ _ALSO = {
     "mobile": "mobile number", "phone": "phone number", "telephone": "phone number", "zip": "postcode", "zip code": "postcode",
     "zipcode": "postcode", "postal code": "postcode", "qty": "quantity", "address state": "state", "state": "status",
     "job title": "job title", "desc": "description", "about": "description", "details": "details", "party size": "party size",
-    "cell": "mobile number", "cell phone": "mobile number", "stars": "rating", "fax number": "fax number",
+    "amount due": "amount", "total amount": "total amount", "cell": "mobile number", "cell phone": "mobile number", "stars": "rating",
     "square feet": "size in square feet", "calories": "calories", "workflow state": "status", "lifecycle state": "status",
 }  # fmt: skip
 _DATED = re.compile(r"^(.+?) (on|at|date|time|datetime|date time|timestamp|day)$")
@@ -106,6 +106,10 @@ def label_of(name: str, noun: str, *, moment: bool = False) -> str:
             return f"number of {plural(thing)}"
     if words.endswith("s") and singular(words) in _COUNTED and words not in _HEADS:
         return f"number of {words}"
+    if words == "amount" and re.search(
+        r"(^| )(plan|product|item|ticket type|treatment|service|package|membership|variant)$", noun
+    ):
+        return "price"
     return _ALSO.get(words, words)
 
 
@@ -138,7 +142,7 @@ def is_label(label: str) -> bool:
 @lru_cache(maxsize=16384)
 def choice_words(value: str) -> str:
     """Return a value of an enumeration as people say it, as `in progress` for `InProgress`; "" where nobody would."""
-    if not re.fullmatch(r"[A-Za-z]+([ _-]?[A-Za-z]+)*", value):
+    if not re.fullmatch(r"[A-Za-z]+([ _-][A-Za-z]+)*", value):
         return ""
     words = spaced(value) if not value.isupper() else re.sub(r"[ _-]+", " ", value).lower()
     parts = words.split(" ")

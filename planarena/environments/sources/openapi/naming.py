@@ -21,6 +21,14 @@ _NUMBERED = re.compile(
 )
 
 
+# What has a subject line.
+_SUBJECTED = re.compile(
+    r"(^| )(message|email|e ?mail|mail|conversation|thread|announcement|news|newsletter|notification|ticket|case|letter|discussion|circular|request)$"
+)
+# What bears its holder's name: the profile of Ann Lee.
+_HELD = re.compile(
+    r"(^| )(account|subaccount|profile|address|registration|application|enrollment|enrolment|timesheet|time sheet|time entry|absence|payslip|leave|shift)$"
+)
 _OF_SOMEBODY = re.compile(r"(^| )(reservation|booking|appointment|order|visit|consultation)$")
 
 
@@ -29,7 +37,8 @@ class Naming(NamedTuple):
 
     Attributes:
         fields: The properties that make up the name, in order.
-        kind: `title`, `person`, `login`, `number`, or `whose`: a reservation is that of its guest.
+        kind: `title`, `person`, `login`, `number`, `whose`: a reservation is that of its guest, or `held`: an account
+            that bears its holder's name.
     """
 
     fields: tuple[str, ...]
@@ -46,8 +55,8 @@ class Naming(NamedTuple):
         Args:
             placeholder: Gives for a property what stands for its value.
         """
-        if self.kind == "whose":
-            return f"of {{{placeholder(self.main)}}}"
+        if self.kind in {"whose", "held"}:
+            return f"of {self._said(placeholder)}"
         return self.line(placeholder)
 
     def phrase(self, noun: str, placeholder: Callable[[str], str]) -> str:
@@ -57,14 +66,19 @@ class Naming(NamedTuple):
             noun: The item's.
             placeholder: See `text`.
         """
+        if noun == "person":
+            return self.text(placeholder)
         return f"{noun if self.kind == 'number' else f'the {noun}'} {self.text(placeholder)}"
 
     def line(self, placeholder: Callable[[str], str]) -> str:
         """Write the name as a list has it."""
-        said = " ".join(f"{{{placeholder(field)}}}" for field in self.fields)
+        said = self._said(placeholder)
         if self.kind == "whose":
             return f"{said}'s"
         return f'"{said}"' if self.kind in {"title", "login"} else said
+
+    def _said(self, placeholder: Callable[[str], str]) -> str:
+        return " ".join(f"{{{placeholder(field)}}}" for field in self.fields)
 
 
 def is_person(api: Api, shape: str) -> bool:
@@ -92,9 +106,10 @@ def topic_noun(api: Api, resource: Resource | None) -> str:
     """Return the noun that tells what items are called: `person` where they are people whatever the API calls them."""
     if resource is None:
         return "item"
-    return (
-        "person" if is_person(api, resource.shape) and topic_of(resource.noun) != "person" else resource.noun
-    )
+    topic = topic_of(resource.noun, api.setting)
+    if is_person(api, resource.shape):
+        return resource.noun if topic == "person" else "person"
+    return "company" if topic == "person" else resource.noun
 
 
 def names_of(api: Api, shape: str) -> Naming | None:
@@ -112,8 +127,18 @@ def _names_of(api: Api, shape: str) -> Naming | None:
         return None
     texts = {normal(name): name for name, (schema, root) in profile.items() if _is_text(schema, root)}
     noun, person = normal(resource.noun), is_person(api, shape)
+    if resource.noun.endswith("address"):
+        return None  # it goes by whoever lives there, who may have two
     first = next((texts[word] for word in _FIRST if word in texts), "")
     last = next((texts[word] for word in _LAST if word in texts), "")
+    if _NUMBERED.search(resource.noun) and not person:
+        last_word = normal(resource.noun.rsplit(" ", maxsplit=1)[-1])
+        known = {normal(name): name for name in profile}
+        for want in (f"{noun}number", f"{last_word}number", "number", "documentnumber", "displayid", "trackingnumber", "confirmationnumber", "reference"):  # fmt: skip
+            name = known.get(want)
+            if name is not None and kinds_of(merged_of(*profile[name])) & {"string", "integer"}:
+                return Naming((name,), "number")
+    kind_of_person = "held" if _HELD.search(resource.noun) else "person"
     for want in (f"{noun}name", "fullname", "name", "displayname", f"{noun}title", *HANDLES):
         found = texts.get(want)
         if found is None:
@@ -129,19 +154,24 @@ def _names_of(api: Api, shape: str) -> Naming | None:
             continue
         if person:
             if want in {"name", "fullname", "displayname", f"{noun}name"}:
-                return Naming((found,), "person")
+                return Naming((found,), kind_of_person)
             continue
-        if kind == "subject" or has_titles(topic_noun(api, resource), api.setting):
+        if (kind == "subject" and _SUBJECTED.search(resource.noun)) or has_titles(
+            topic_noun(api, resource), api.setting
+        ):
             return Naming((found,), "title")
+    firm = next(
+        (
+            texts[one]
+            for one in ("companyname", "businessname", "organizationname", "legalname")
+            if one in texts
+        ),
+        "",
+    )
+    if firm and not person and isinstance(topic_of(resource.noun, api.setting), str):
+        return Naming((firm,), "title")
     if person and first and last:
-        return Naming((first, last), "person")
-    if _NUMBERED.search(resource.noun) and not person:
-        last_word = normal(resource.noun.rsplit(" ", maxsplit=1)[-1])
-        known = {normal(name): name for name in profile}
-        for want in (f"{noun}number", f"{last_word}number", "number", "documentnumber", "displayid", "trackingnumber", "confirmationnumber", "reference"):  # fmt: skip
-            name = known.get(want)
-            if name is not None and kinds_of(merged_of(*profile[name])) & {"string", "integer"}:
-                return Naming((name,), "number")
+        return Naming((first, last), kind_of_person)
     if _OF_SOMEBODY.search(resource.noun) and not person:
         known = {normal(name): name for name in profile if _is_text(*profile[name])}
         for whose in ("guest", "customer", "patient", "client", "passenger", "member", "buyer", "contact"):
@@ -152,4 +182,9 @@ def _names_of(api: Api, shape: str) -> Naming | None:
 
 def _is_text(schema: object, root: object) -> bool:
     merged = merged_of(schema, root)
+    pattern = merged.get("pattern")
+    if pattern is not None and not any(
+        re.search(pattern, one) for one in ("Road trip", "road-trip", "Roadtrip")
+    ):
+        return False  # a code
     return kinds_of(merged) == {"string"} and "enum" not in merged and "format" not in merged

@@ -178,13 +178,14 @@ def analyse(conversion: Conversion) -> Api:
         noun = _noun(shape)
         entity = None
         if operation.tool.output_schema is not None:
+            known = fields.get(shape, set())
             entity = find_entity(
-                operation.tool.output_schema,
-                role in {"list", "search"},
-                id_name,
-                noun,
-                fields.get(shape, set()),
+                operation.tool.output_schema, role in {"list", "search"}, id_name, noun, known
             )
+            if entity is None and role in {"create", "read", "update", "delete", "act"}:
+                # Some services answer with a list of one.
+                entity = find_entity(operation.tool.output_schema, True, id_name, noun, known)
+                entity = entity if entity is not None and entity.id_field else None
         routes[operation.tool.wire_name] = Route(operation, role, shape, steps, verb, entity)
     resources: dict[str, Resource] = {}
     for item, segments in items.items():
@@ -197,10 +198,25 @@ def analyse(conversion: Conversion) -> Api:
             and route.entity is not None
             and route.entity.id_field
         )
-        resources[shape] = Resource(shape, _noun(shape), _id_name(segments), producers)
+        resources[shape] = Resource(
+            shape, _called(_noun(shape), shape, routes), _id_name(segments), producers
+        )
     literals = {segment for segments in paths.values() for segment in segments if not _is_parameter(segment)}
     setting = " ".join((words_of(conversion.title), *sorted({words_of(one) for one in literals})))
     return Api(routes, resources, _id_types(routes), _profiles(routes), setting, {})
+
+
+def _called(noun: str, shape: str, routes: dict[str, Route]) -> str:
+    """Return what people call an item: whose membership bears a person's name is a member."""
+    known = {
+        normal(name)
+        for route in routes.values()
+        if route.shape == shape and route.entity is not None
+        for name in route.entity.properties
+    }
+    if noun.endswith("membership") and known & {"email", "useremail", "username", "firstname"}:
+        return noun.removesuffix("ship")
+    return noun
 
 
 def _profiles(routes: dict[str, Route]) -> dict[str, dict[str, tuple[Any, Any]]]:
@@ -251,7 +267,8 @@ def _noun(shape: str) -> str:
     literals = [part for part in shape.split("/") if part and "{}" not in part]
     if not literals:
         return "item"
-    return singular(words_of(literals[-1])) or "item"
+    words = singular(words_of(literals[-1])) or "item"
+    return re.sub(r"\bstaff$", "staff member", words)
 
 
 def _id_name(segments: list[str] | None) -> str:

@@ -13,12 +13,34 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import ToolError
-from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of, spaced
+from planarena.environments.sources.field_kinds import (
+    in_place,
+    kind_of_number,
+    kind_of_text,
+    moment_of,
+    spaced,
+)
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.coherence import aligned
-from planarena.environments.sources.openapi.fields import placed, told_by
+from planarena.environments.sources.openapi.fields import merged_of, placed, told_by
 from planarena.environments.sources.openapi.naming import is_person, names_of, topic_noun
+from planarena.environments.sources.openapi.relations import (
+    chosen,
+    counted_elsewhere,
+    counted_in,
+    listing,
+    related_shape,
+    shown_as,
+)
 from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
+from planarena.environments.sources.openapi.shaping import (
+    BEGUN,
+    counted,
+    is_new,
+    name_alike,
+    parts_of_name,
+    with_owners,
+)
 from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.environments.state import Record, View
 from planarena.records.canonical import CanonicalError, canonical_bytes
@@ -26,11 +48,11 @@ from planarena.tools.validation import SchemaValidator
 
 __all__ = ["Responder", "seed_of"]
 
-_LEVELS = 3
-_TOTALS = {"total", "totalcount", "totalresults", "totalitems", "totalrecords", "totalelements", "totalsize"}
+# A head chef works in no department that chance finds.
+_VACANT = re.compile(r"(^| )(job|opening|position|vacancy|posting)$")
+# What would have to agree with what the world does not keep.
+_LEFT_OUT = frozenset(("parentid", "parent"))
 _OVER = r"^(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
-_BEGUN = r"(?i)(created?|new|open|submitted|pending|active|draft|queued|planned|scheduled|todo|to_do|backlog|started|enabled)$"
-_MADE = r"\b(created?|creation|added|registered|joined|inserted|updated?|modified|modification|changed)\b"
 
 
 def seed_of(*key: Any) -> int:
@@ -87,16 +109,25 @@ class Responder:
         for name, (schema, root) in self.api.profiles.get(shape, {}).items():
             if normal(name) in taken or name in ids or re.search(_OVER, spaced(name)):
                 continue
+            if (
+                counted_elsewhere(self.api, name, self.noun(shape))
+                or normal(name) in _LEFT_OUT
+                or (_VACANT.search(self.noun(shape)) and kind_of_text("", name) == "department")
+            ):
+                continue  # it would have to agree with what is listed
             rng = Random(seed_of("field", self.salt, shape, inside, str(identity), normal(name)))
             generator = Generator(
                 root, rng, vocabulary=vocabulary, known=True, noun=self._topic(shape), number=number
             )
+            called = in_place(
+                name, self.api.profiles[shape], str(merged_of(schema, root).get("description", ""))
+            )
             try:
-                value = generator.value(schema, name, 1)
+                value = self._kept_id(name, generator.value(schema, called, 1), rng)
                 canonical_bytes(value)
             except (NoInstanceError, RecursionError, CanonicalError):
                 continue
-            if value in ({}, []) or (number is None and not _is_new(name, value, schema, root)):
+            if value in ({}, []) or (number is None and not is_new(called, value, schema, root)):
                 continue
             made[name] = value if number is not None else self._fresh(name, value, schema, root)
         naming = names_of(self.api, shape)
@@ -106,7 +137,23 @@ class Responder:
             elif number is None and naming.kind == "title" and not isinstance(made.get(naming.main), str):
                 # Services name what nobody named, so that lists can show it.
                 made[naming.main] = f"Untitled {self.noun(shape)}"
+        name_alike(made, naming)
+        if naming is not None and naming.kind == "number" and isinstance(made.get("floor"), int):
+            door = str(made[naming.main])
+            made["floor"] = int(door[:-2]) if re.fullmatch(r"\d{3,4}", door) else made["floor"]
         return made if number is None else aligned(made, self.vocabulary.now)
+
+    def _kept_id(self, name: str, value: Any, rng: Random) -> Any:
+        """Return the id of an item that the world keeps, where a field names one by its noun."""
+        stem = spaced(name).removesuffix(" id")
+        if stem == spaced(name) or isinstance(value, bool) or not isinstance(value, str | int):
+            return value
+        for shape, resource in self.api.resources.items():
+            if resource.noun == stem and "{}" not in shape:
+                found = [row["id"] for row in self.state.scan(shape)]
+                same = [one for one in found if isinstance(one, type(value))]
+                return same[rng.randrange(len(same))] if same else value
+        return value
 
     def _topic(self, shape: str) -> str:
         """Return the noun that tells what the items of a shape are called."""
@@ -116,7 +163,7 @@ class Responder:
         """Return the vocabulary of one item: of the person whom its fields name, where they name one."""
         found = self.vocabulary.about(canonical_bytes([self.salt, shape, inside, str(identity)]).decode())
         if is_person(self.api, shape):
-            first, last = _parts_of_name(fields)
+            first, last = parts_of_name(fields)
             return found.named(first, last) if last else found
         return found
 
@@ -127,18 +174,17 @@ class Responder:
         many = sum(1 for _ in self.state.scan(shape))
         count = (number if number is not None else 100 + many) + first
         schema, root = self.api.profiles[shape][field]
-        whole = self._merged_of(schema, root).get("type") in ("integer", ["integer", "null"])
+        whole = merged_of(schema, root).get("type") in ("integer", ["integer", "null"])
         if noun in {"unit", "room", "table", "locker"}:
             place = (number if number is not None else 20 + many) + first % 9 + 1
             return place if whole else f"{1 + place // 9}{place % 9 + 1:02d}"
-        return count if whole else f"{noun[:3].upper()}-{count}"
-
-    @staticmethod
-    def _merged_of(schema: Any, root: Any) -> dict[str, Any]:
-        try:
-            return Generator(root, Random(0)).merged(schema) if isinstance(schema, dict) else {}
-        except (NoInstanceError, RecursionError):
-            return {}
+        whole_noun = self.noun(shape)
+        if " " in whole_noun:
+            return count if whole else f"{''.join(word[0] for word in whole_noun.split(' ')).upper()}-{count}"
+        prefix = {"booking": "BK", "ticket": "TKT", "shipment": "SHP", "parcel": "PCL"}.get(
+            noun, noun[:3].upper()
+        )
+        return count if whole else f"{prefix}-{count}"
 
     def _fresh(self, name: str, value: Any, schema: Any, root: Any) -> Any:
         """Return a value as a new item has it: its counts are zero, its moments are now."""
@@ -147,10 +193,10 @@ class Responder:
             and not isinstance(value, bool)
             and kind_of_number(name) in {"count", "total"}
         ):
-            return 0 if self._merged_of(schema, root).get("minimum", 0) <= 0 else value
+            return 0 if merged_of(schema, root).get("minimum", 0) <= 0 else value
         if kind_of_text("", name) == "status" and isinstance(value, str):
-            merged = self._merged_of(schema, root)
-            fresh = [one for one in merged.get("enum", ()) if isinstance(one, str) and re.match(_BEGUN, one)]
+            merged = merged_of(schema, root)
+            fresh = [one for one in merged.get("enum", ()) if isinstance(one, str) and re.match(BEGUN, one)]
             return fresh[0] if fresh else value
         return self.dated(name, value, ("created", "updated"))
 
@@ -195,14 +241,42 @@ class Responder:
         noun = self.noun(route.shape) if record is not None else singular(words_of(route.verb)) or "item"
         base = self._base(name, schema, key, noun)
         entity = route.entity
-        if record is not None and entity is not None and not entity.many:
+        if record is not None and entity is not None:
             own = {**record["fields"], **told}
-            made = placed(
-                base, entity.path, lambda shown: self._item(shown, route.shape, entity, schema, record, own)
-            )
+
+            def fill(shown: Any) -> Any:
+                if not entity.many:
+                    return self._item(shown, route.shape, entity, schema, record, own)
+                first = shown[0] if isinstance(shown, list) and shown and isinstance(shown[0], dict) else {}
+                return [self._item(first, route.shape, entity, schema, record, own)]
+
+            made = placed(counted(base, 1, 1) if entity.many else base, entity.path, fill)
         else:
-            made = told_by(base, told) if told else base
+            made = self._related(route, key, given, told_by(base, told) if told else base)
         return self._valid(name, self._echoed(made, route, given))
+
+    def _related(self, route: Route, key: str, given: Mapping[str, Any], base: Any) -> Any:
+        """Return a part or a document with items of the world, where it lists such, and with its counts."""
+        path, listed = listing(base, singular(words_of(route.verb)))
+        if listed is None or route.role not in {"part", "document"}:
+            return base
+        owner = self.state.get(route.shape, key) if given else None
+        if owner is not None and owner.get("new"):
+            # What was just created has nothing yet.
+            emptied = placed(counted(base, 0, 0), tuple(map(str, path)), lambda _: [])
+            validator = self._validators.get(route.operation.tool.wire_name)
+            return emptied if validator is None or validator.is_valid(emptied) else base
+        shape = related_shape(self.api, route)
+        rows = [row for row in self.state.scan(shape) if not row.get("new")] if shape else []
+        if len(rows) < 2 or not listed:
+            return counted(base, len(listed), len(listed))
+        rows = chosen(rows, Random(seed_of("related", self.salt, route.shape, route.verb, key)))
+        items = [
+            shown_as(listed[place % len(listed)], row, self.api, shape) for place, row in enumerate(rows)
+        ]
+        changed = placed(counted(base, len(items), len(items)), tuple(map(str, path)), lambda _: items)
+        validator = self._validators.get(route.operation.tool.wire_name)
+        return changed if validator is None or validator.is_valid(changed) else base
 
     def many(
         self, name: str, route: Route, key: str, given: Mapping[str, Any], records: list[Record], total: int
@@ -231,7 +305,7 @@ class Responder:
                 self._item(first, route.shape, entity, schema, record, record["fields"]) for record in records
             ]
 
-        made = placed(_counted(base, total, len(records)), entity.path, fill)
+        made = placed(counted(base, total, len(records)), entity.path, fill)
         return self._valid(name, self._echoed(made, route, given))
 
     @staticmethod
@@ -260,15 +334,23 @@ class Responder:
         if not isinstance(shown, dict):
             return shown
         mine = {normal(word): value for word, value in own.items()}
+        counts = counted_in(self.api, shape, entity.properties)
         made: dict[str, Any] = {}
         for name in dict.fromkeys((*entity.properties, *shown)):
             if name == entity.id_field:
                 made[name] = record["id"]
+            elif name in counts and next(iter(self.state.scan(counts[name])), None) is not None:
+                made[name] = self._count_of(counts[name], record)
             elif normal(name) in mine:
                 made[name] = mine[normal(name)]
             elif name in shown and name in entity.required:
                 made[name] = self._lasting(name, shape, entity, schema, record, shown[name])
         return made
+
+    def _count_of(self, inner: str, record: Record) -> int:
+        """Return how many things of a resource an item owns."""
+        owner = [*record["in"], str(record["id"])]
+        return sum(1 for row in self.state.scan(inner) if row["in"] == owner)
 
     def _lasting(
         self, name: str, shape: str, entity: Entity, schema: Any, record: Record, otherwise: Any
@@ -281,12 +363,19 @@ class Responder:
             try:
                 vocabulary = self._whose(shape, record["in"], record["id"], record["fields"])
                 known = Generator(schema, rng, vocabulary=vocabulary, noun=self._topic(shape)).value(
-                    entity.properties.get(name, True), name, 4
+                    entity.properties.get(name, True), in_place(name, entity.properties), 4
                 )
             except (NoInstanceError, RecursionError):
                 known = otherwise
+            known = self._as_new(name, known) if record.get("new") else known
             self._bases[key] = known
         return known
+
+    def _as_new(self, name: str, value: Any) -> Any:
+        """Return a value of something that is created now: the moments in it are now."""
+        if isinstance(value, dict):
+            return {inner: self._as_new(inner, one) for inner, one in value.items()}
+        return self.dated(name, value, ("created", "updated"))
 
     def _echoed(self, made: Any, route: Route, given: Mapping[str, Any]) -> Any:
         """Return the response with ids that the call named, and their items, where it speaks of them."""
@@ -302,11 +391,14 @@ class Responder:
             if record is not None and shape != route.shape:
                 noun = self.noun(shape)
                 ids.setdefault(normal(f"{noun}id"), value)
+                naming = names_of(self.api, shape)
+                if naming is not None and len(naming.fields) == 1 and naming.main in record["fields"]:
+                    ids.setdefault(normal(f"{noun}name"), record["fields"][naming.main])
                 owners[normal(noun)] = record, next(
                     (one.entity.id_field for one in self.api.routes.values() if one.shape == shape and one.entity is not None and one.entity.id_field),
                     "id",
                 )  # fmt: skip
-        return _with_owners(made, ids, owners, 0) if ids or owners else made
+        return with_owners(made, ids, owners, 0) if ids or owners else made
 
     def _valid(self, name: str, made: Any) -> Any:
         """Return the response if it fits its schema.
@@ -318,95 +410,3 @@ class Responder:
         if validator is None or validator.is_valid(made):
             return made
         raise ToolError("not_emulated", "No response of the declared form could be made.")
-
-
-def _parts_of_name(fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the first and the last name of the person whom fields tell of: by a name, a login or an address."""
-    plain = {normal(name): value for name, value in fields.items() if isinstance(value, str)}
-    first = next((plain[one] for one in ("firstname", "givenname") if one in plain), "")
-    last = next((plain[one] for one in ("lastname", "familyname", "surname") if one in plain), "")
-    if first and last:
-        return first, last
-    for name in ("name", "fullname", "displayname"):
-        parts = plain.get(name, "").split(" ")
-        if len(parts) == 2:
-            return parts[0], parts[1]
-    for name in ("username", "login", "email", "workemail"):
-        match = re.match(r"([a-z]+)\.([a-z]+)(@|$)", plain.get(name, ""))
-        if match:
-            return match.group(1).capitalize(), match.group(2).capitalize()
-    return "", ""
-
-
-def _is_new(name: str, value: Any, schema: Any, root: Any) -> bool:
-    """Say whether a service has a value of its own for a new item: dates, states, counts, addresses on the web."""
-    if isinstance(value, bool):
-        return True
-    if isinstance(value, int | float):
-        kind = kind_of_number(name)
-        return kind in {"count", "total"} or (kind == "epoch" and bool(re.search(_MADE, spaced(name))))
-    if not isinstance(value, str):
-        return False
-    kind = kind_of_text("", name)
-    if kind in {"date", "date-time"}:
-        return bool(re.search(_MADE, spaced(name)))
-    merged = Responder._merged_of(schema, root)
-    return kind in {"status", "uri", "id", "uuid", "secret", "type"} or "enum" in merged
-
-
-def _counted(base: Any, total: int, shown: int) -> Any:
-    """Return an envelope whose counts are those of what it lists, and that has no further page."""
-    if not isinstance(base, dict):
-        return base
-    made = {}
-    for name, value in base.items():
-        if isinstance(value, dict):
-            made[name] = _counted(value, total, shown)
-        elif isinstance(value, bool):
-            made[name] = (
-                False
-                if normal(name) in {"hasmore", "hasnext", "more", "truncated", "incomplete", "hasnextpage"}
-                else value
-            )
-        elif isinstance(value, int) and normal(name) in {
-            "count",
-            "size",
-            "itemcount",
-            "recordcount",
-            "numresults",
-        }:
-            made[name] = shown
-        elif isinstance(value, int) and normal(name) in _TOTALS:
-            made[name] = total
-        else:
-            made[name] = value
-    return made
-
-
-def _with_owners(
-    value: Any, ids: Mapping[str, Any], owners: Mapping[str, tuple[Record, str]], level: int
-) -> Any:
-    if isinstance(value, list):
-        return [_with_owners(one, ids, owners, level) for one in value]
-    if not isinstance(value, dict) or level > _LEVELS:
-        return value
-    made: dict[str, Any] = {}
-    for name, inner in value.items():
-        plain = normal(name)
-        if plain in owners and isinstance(inner, dict):
-            record, id_field = owners[plain]
-            mine = {normal(word): own for word, own in record["fields"].items()}
-            made[name] = {
-                word: record["id"] if word == id_field else mine.get(normal(word), own)
-                for word, own in inner.items()
-            }
-        elif plain in ids and isinstance(inner, str | int) and not isinstance(inner, bool):
-            wanted = ids[plain]
-            made[name] = (
-                wanted if type(wanted) is type(inner) else str(wanted) if isinstance(inner, str) else inner
-            )
-            if isinstance(inner, int) and isinstance(wanted, str) and wanted.isdigit():
-                made[name] = int(wanted)
-        else:
-            made[name] = _with_owners(inner, ids, owners, level + 1)
-    return made

@@ -23,6 +23,7 @@ from planarena.environments.sources.openapi.emulator import (
     state_observable,
 )
 from planarena.environments.sources.openapi.naming import names_of
+from planarena.environments.sources.openapi.relations import related_shape
 from planarena.environments.sources.openapi.resources import Api, Route, analyse, normal
 from planarena.environments.sources.openapi.schemas import Results, compile_arguments
 from planarena.environments.sources.openapi.seeding import seed_tables
@@ -44,6 +45,7 @@ _MOST_TOOLS = 40
 _MOST_OFFERED = 3
 # What is asked for to hear something.
 _TELLS = {"read", "list", "search", "part", "document"}
+_MORE_SAMPLES = 3
 _WORLD = "api world"
 
 
@@ -203,6 +205,7 @@ class Family:
             found.update(step for _, step in route.steps if step)
             if route.shape in self.api.resources:
                 found.add(route.shape)
+            found.update(filter(None, (related_shape(self.api, route),)))
         return sorted(found, key=lambda shape: (shape.count("/"), shape))
 
     def world(self, salt: str) -> EmulatedWorld:
@@ -248,6 +251,10 @@ class Family:
             observable = state_observable(self.api, route.shape, route.role)
             reason = why_not(self.api, route, tool, noun_of(self.api, route), observable)
             told = None if reason else self._try(name, world)
+            if told is None and not reason and route.role == "act":
+                # What is done cannot be completed; in another world something is not.
+                tried = (self._try(name, self.world(f"sample {number}")) for number in range(_MORE_SAMPLES))
+                told = next((one for one in tried if one is not None), None)
             if told is None:
                 left[name] = reason or "no call of it works in a sample world"
             elif route.role in _TELLS and not told.outputs:
@@ -357,16 +364,19 @@ class Family:
         if route.role == "create" and not self._says(route, naming.fields):
             return ()  # "the new one" is ambiguous once there are two
         places: list[list[str | int]] = [[]]
-        if route.entity.many:
+        listed = route.entity.many and route.role in {"list", "search"}
+        if route.entity.many and not listed:
+            places = [[0]]
+        if listed:
             places = [[place] for place in range(_MOST_OFFERED if route.role == "list" else len(told.names))]
         hidden = self._is_hidden(route.shape)
         found = []
         for place in places:
             words = [*route.entity.path, *place, route.entity.id_field]
             pointer = "".join(f"/{str(word).replace('~', '~0').replace('/', '~1')}" for word in words)
-            kinds = (False, True) if route.entity.many else (False,)
-            for listed in kinds:
-                semantic = id_of(resource, listed=listed)
+            kinds = (False, True) if listed else (False,)
+            for known in kinds:
+                semantic = id_of(resource, listed=known)
                 found.append(Offer(pointer, parse_pointer(pointer), semantic, hidden))
         return tuple(found)
 

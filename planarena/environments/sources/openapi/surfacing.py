@@ -60,7 +60,15 @@ def _surfaced(name: str, schema: Any, root: Any) -> Any:
     if kinds == {"string"}:
         kind = kind_of_text(str(merged.get("format", "")), name)
         surface = {"date": "date", "date-time": "datetime"}.get(kind, "")
-        if any(isinstance(one, str) and choice_words(one) for one in merged.get("enum", ())):
+        codes = kind_of_text("", name) in {
+            "currency",
+            "country",
+            "country_code",
+            "language",
+            "locale",
+            "region",
+        }
+        if not codes and any(isinstance(one, str) and choice_words(one) for one in merged.get("enum", ())):
             surface = "choice"
         return {**merged, "x-surface": surface} if surface else schema
     if kinds and kinds <= {"integer", "number"}:

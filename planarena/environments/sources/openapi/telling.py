@@ -13,7 +13,12 @@ from planarena.environments.sources.field_kinds import (
     kind_of_number,
     kind_of_text,
 )
-from planarena.environments.sources.openapi.asking import REMARKS, styles_of, tells_nature
+from planarena.environments.sources.openapi.asking import (
+    REMARKS,
+    styles_of,
+    suits_item,
+    tells_nature,
+)
 from planarena.environments.sources.openapi.fields import merged_of
 from planarena.environments.sources.openapi.labels import (
     choice_words,
@@ -22,9 +27,10 @@ from planarena.environments.sources.openapi.labels import (
     label_of,
     time_label,
 )
-from planarena.environments.sources.openapi.naming import HANDLES, names_of
+from planarena.environments.sources.openapi.naming import HANDLES, is_person, names_of
+from planarena.environments.sources.openapi.relations import listing
 from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
-from planarena.environments.sources.things import has_titles
+from planarena.environments.sources.things import generic_names, has_titles
 from planarena.environments.wording import parse_pointer
 
 __all__ = ["Told", "main_fields", "noun_of", "pointer_to", "told_of"]
@@ -35,6 +41,10 @@ _TELLING = (
     "subject", "priority", "temperature", "weather", "count", "year", "minutes", "percent", "job_title", "department",
     "colour", "language", "measure", "description", "region", "age", "message", "reason",
 )  # fmt: skip
+# What people give first to something new.
+_GIVEN_FIRST = ("price", "date", "email", "phone", "city", "job_title", "department", "count", "minutes")
+# For whom it matters when they were born.
+_BORN = re.compile(r"(^| )(student|pupil|child|patient|pet|animal|dog|cat|horse|player|camper|swimmer)$")
 # Parts and documents that tell single facts of what they are called after.
 _PLACES = {
     "balance",
@@ -61,20 +71,6 @@ _OPAQUE_NAME = re.compile(r"^[0-9a-f-]{8,}$|_[0-9a-f]{10}$|\.example\.com$")
 _SUMS = re.compile(
     r"\b(order|invoice|bill|cart|basket|quote|estimate|receipt|purchase|shipment|payment|expense|booking)s?$"
 )
-_WRAPPERS = {
-    "data",
-    "item",
-    "result",
-    "record",
-    "list",
-    "value",
-    "entry",
-    "content",
-    "response",
-    "row",
-    "element",
-    "object",
-}
 
 
 class Told(NamedTuple):
@@ -114,7 +110,7 @@ def told_of(api: Api, route: Route, result: Any) -> Told:
     if route.role in {"list", "search"}:
         return _listed(api, route, result)
     if route.role in {"part", "document"}:
-        path, listed = _listing(result, noun)
+        path, listed = listing(result, noun)
         named = _names(listed, noun) if listed is not None else ()
         if named and has_titles(noun, api.setting) and words_of(route.verb) != noun:
             return Told(tuple(tuple(pointer_to((*path, place, one)) for one in named) for place in range(2)))
@@ -122,7 +118,9 @@ def told_of(api: Api, route: Route, result: Any) -> Told:
             return Told()
     elif route.role not in {"read", "create"}:
         return Told()
-    base = route.entity.path if route.entity is not None and not route.entity.many else ()
+    base: tuple[str | int, ...] = ()
+    if route.entity is not None and route.role not in {"part", "document"}:
+        base = (*route.entity.path, *((0,) if route.entity.many else ()))
     start = _at(result, base)
     if not isinstance(start, dict):
         start, base = result, ()
@@ -137,7 +135,12 @@ def told_of(api: Api, route: Route, result: Any) -> Told:
     if route.role != "read":
         return Told((), _facts(start, base, noun, avoid, {})[:_MOST_TOLD])
     facts = _facts(start, base, noun, avoid, api.profiles.get(route.shape, {}))
-    return Told((), tuple(one for one in facts if not tells_nature(api, route.shape, one[1]))[:_MOST_TOLD])
+    facts = tuple(
+        one
+        for one in facts
+        if not tells_nature(api, route.shape, one[1]) and suits_item(api, route.shape, noun, one[1])
+    )
+    return Told((), facts[:_MOST_TOLD])
 
 
 def _listed(api: Api, route: Route, result: Any) -> Told:
@@ -150,7 +153,8 @@ def _listed(api: Api, route: Route, result: Any) -> Told:
     )
     values = [tuple(_at(result, parse_pointer(part)) for part in name) for name in names]
     plain = all(
-        isinstance(one, int) or (isinstance(one, str) and not _OPAQUE_NAME.search(one))
+        isinstance(one, int)
+        or (isinstance(one, str) and not _OPAQUE_NAME.search(one) and one not in generic_names())
         for value in values
         for one in value
     )
@@ -171,8 +175,12 @@ def main_fields(api: Api, shape: str) -> frozenset[str] | None:
         if key in route.operation.tool.required or name in handles:
             required.add(name)
         elif style.kind in _TELLING:
-            optional.append((_TELLING.index(style.kind), name))
-    return frozenset((*required, *(name for _, name in sorted(optional)[:1])))
+            rank = _GIVEN_FIRST.index(style.kind) if style.kind in _GIVEN_FIRST else 99
+            if style.label == "date of birth" and not _BORN.search(noun_of(api, route)):
+                rank = 98
+            rank = -1 if style.label == "city" and not is_person(api, shape) else rank
+            optional.append((rank, _TELLING.index(style.kind), name))
+    return frozenset((*required, *(name for _, _, name in sorted(optional)[:1])))
 
 
 def _facts(
@@ -237,24 +245,6 @@ def _kind(name: str, value: Any, schema: Mapping[str, Any], noun: str) -> str:
     return kind
 
 
-def _listing(value: Any, noun: str) -> tuple[tuple[str | int, ...], list[Any] | None]:
-    """Find the list of things in a result: it, or one in an envelope that says no other thing."""
-    path: tuple[str | int, ...] = ()
-    if isinstance(value, list):
-        return path, value
-    if isinstance(value, dict) and len(path) < 2:
-        for name, inner in value.items():
-            if (
-                isinstance(inner, list)
-                and len(inner) > 1
-                and isinstance(inner[0], dict)
-                and normal(singular(words_of(name)))
-                in {*_WRAPPERS, normal(noun), normal(noun.rsplit(" ", 1)[-1])}
-            ):
-                return (*path, name), inner
-    return path, None
-
-
 def _names(listed: list[Any], noun: str) -> tuple[str, ...]:
     """Return the properties that name each of two listed things, or nothing."""
     if len(listed) < 2 or not all(isinstance(one, dict) for one in listed[:2]):
@@ -263,7 +253,24 @@ def _names(listed: list[Any], noun: str) -> tuple[str, ...]:
     wanted = {*HANDLES[:9], *own}
     for name, value in listed[0].items():
         other = listed[1].get(name)
-        if isinstance(value, str) and isinstance(other, str) and value != other and normal(name) in wanted:
+        if isinstance(value, str) and (value in generic_names() or other in generic_names()):
+            continue  # nothing is known of what it is called
+        titled = kind_of_text("", str(name)) in {
+            "title",
+            "person",
+            "company",
+            "username",
+            "language",
+            "country",
+            "city",
+        }
+        if (
+            isinstance(value, str)
+            and isinstance(other, str)
+            and value != other
+            and normal(name) in wanted
+            and titled
+        ):
             return (str(name),)
     plain = {normal(name): str(name) for name in listed[0]}
     return (plain["firstname"], plain["lastname"]) if {"firstname", "lastname"} <= set(plain) else ()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
-from planarena.environments.sources.field_kinds import moment_of
-from planarena.environments.sources.openapi.asking import Style, is_remark, styles_of
-from planarena.environments.sources.openapi.deeds import DEEDS
-from planarena.environments.sources.openapi.labels import plural
-from planarena.environments.sources.openapi.naming import is_person, names_of
-from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
+from planarena.environments.sources.field_kinds import moment_for
+from planarena.environments.sources.openapi.asking import Style, styles_of
+from planarena.environments.sources.openapi.naming import names_of
+from planarena.environments.sources.openapi.phrases import WORDERS, Case, list_of, said_by
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.sources.openapi.telling import Told, noun_of, pointer_to
+from planarena.environments.sources.things import has_people
 from planarena.environments.wording import Omission, Record, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
@@ -39,7 +38,7 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
     where = "".join(f" of {reference}" for reference in reversed(references))
     required = [key for key in styles if key in tool.required]
     optional = [key for key in styles if key not in tool.required]
-    words = _WORDERS[route.role](_Case(api, route, noun, styles, required, optional, own, where, told))
+    words = WORDERS[route.role](Case(api, route, noun, styles, required, optional, own, where, told))
     missing = {
         key: Omission(
             tuple(ask for ask, needs in words.without.items() if key not in needs), styles[key].label
@@ -48,7 +47,9 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
         if any(key not in needs for needs in words.without.values())
     }
     values = {key: dict(style.words) for key, style in styles.items() if style.words}
-    dates = {key: _side(route, key) for key, style in styles.items() if style.kind in {"date", "date-time"}}
+    dates = {
+        key: _side(route, noun, key) for key, style in styles.items() if style.kind in {"date", "date-time"}
+    }
     return ToolWording(
         ask=words.ask,
         plan=words.plan or words.ask,
@@ -67,9 +68,9 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
     )
 
 
-def _side(route: Route, key: str) -> Literal["past", "future", "any"]:
+def _side(route: Route, noun: str, key: str) -> Literal["past", "future", "any"]:
     """Return on which side of now a date lies: who is born or was hired is there already."""
-    role = moment_of(route.operation.placement[key][1])
+    role = moment_for(route.operation.placement[key][1], noun)
     return "future" if role in {"start", "end"} else "any" if role == "updated" else "past"
 
 
@@ -79,40 +80,11 @@ def _records(api: Api, route: Route, noun: str, told: Told) -> dict[str, Record]
         return {}
     fields = [str(parse_pointer(part)[-1]) for part in told.names[0]]
     naming = names_of(api, route.shape) if route.role == "list" else None
-    name = naming.line(str) if naming is not None else f'"{" ".join(f"{{{field}}}" for field in fields)}"'
+    said = " ".join(f"{{{field}}}" for field in fields)
+    plain = has_people(noun) or re.search(r"(^| )(country|language|city|state|currency|town|province)$", noun)
+    name = naming.line(str) if naming is not None else said if plain else f'"{said}"'
     full = naming.phrase(noun, str) if naming is not None else f"the {noun} {name}"
-    return {_list_of(told): Record(noun, full, line=name)}
-
-
-def _list_of(told: Told) -> str:
-    return told.names[0][0].rsplit("/", maxsplit=2)[0]
-
-
-def _rows(told: Told) -> str:
-    """Name all that a list holds."""
-    return f"{{{_list_of(told)}*}}"
-
-
-class _Case(NamedTuple):
-    api: Api
-    route: Route
-    noun: str
-    styles: Mapping[str, Style]
-    required: list[str]
-    optional: list[str]
-    own: str
-    where: str
-    told: Told
-
-
-class _Words(NamedTuple):
-    ask: tuple[str, ...]
-    report: tuple[str, ...]
-    plan: tuple[str, ...] = ()
-    aims: tuple[str, ...] = ()
-    without: Mapping[str, tuple[str, ...]] = MappingProxyType(
-        {}
-    )  # asks that leave arguments out -> those that they name
+    return {list_of(told): Record(noun, full, line=name)}
 
 
 def _reference(api: Api, route: Route, noun: str, styles: Mapping[str, Style], pointer: str) -> Reference:
@@ -120,21 +92,15 @@ def _reference(api: Api, route: Route, noun: str, styles: Mapping[str, Style], p
     assert naming is not None, "what has no name is not offered"
     name = naming.phrase(noun, str)
     if route.role == "create":
-        keys = _keys(route, styles, naming.fields)
+        keys = said_by(route, styles, naming.fields)
         said = naming.phrase(noun, lambda field: keys[field])
         return Reference((f"that {noun}", said), (said,), noun=noun, name=name)
     item = pointer[: pointer.rindex("/")]
     full = naming.phrase(noun, lambda field: item + pointer_to((field,)))
     short = naming.text(lambda field: item + pointer_to((field,)))
     return Reference(
-        (full, full if naming.kind in {"number", "whose"} else short), (full,), noun=noun, name=name
+        (full, full if naming.kind in {"number", "whose", "held"} else short), (full,), noun=noun, name=name
     )
-
-
-def _keys(route: Route, styles: Mapping[str, Style], fields: Sequence[str]) -> dict[str, str]:
-    """Return the arguments that say properties of the item, by property."""
-    placed = {normal(route.operation.placement[key][1]): key for key in styles}
-    return {field: placed[normal(field)] for field in fields if normal(field) in placed}
 
 
 def _refer(api: Api, argument: str, shape: str, tool: Tool) -> str:
@@ -143,276 +109,3 @@ def _refer(api: Api, argument: str, shape: str, tool: Tool) -> str:
     if shape:
         return f'the {api.resources[shape].noun} "{{{argument}}}"'
     return f"{{{argument}}}"
-
-
-def _value(style: Style, key: str) -> str:
-    return f'"{{{key}}}"' if style.free else f"{{{key}}}"
-
-
-def _tail(case: _Case, required: Sequence[str], optional: Sequence[str], link: str = "with the") -> str:
-    """Name arguments after a phrase: "with the price 12 and the city Oslo"."""
-    parts = [f"{case.styles[key].label} {_value(case.styles[key], key)}" for key in required]
-    text = f" {link} {' and the '.join(parts)}" if parts else ""
-    joint = " and the " if parts else f" {link} "
-    for key in optional:
-        style = case.styles[key]
-        text += f"[{joint}{style.label} {_value(style, key)}]"
-    return text
-
-
-def _an(noun: str) -> str:
-    return f"an {noun}" if noun[:1] in "aeiou" and not noun.startswith(("use", "uni", "eu")) else f"a {noun}"
-
-
-def _create(case: _Case) -> _Words:
-    naming = names_of(case.api, case.route.shape)
-    keys = _keys(case.route, case.styles, naming.fields) if naming is not None else {}
-    where = case.where.replace(" of ", " for ", 1)
-    if naming is None or len(keys) < len(naming.fields):
-        if is_remark(case.noun, case.styles):
-            return _remark(case)
-        keys, naming = {}, None
-    name = naming.text(lambda field: keys[field]) if naming is not None else ""
-    link = {"title": " called ", "person": " named "}.get(naming.kind, " ") if naming is not None else ""
-    called = link + (name.replace("of ", "for ", 1) if link == " " else name)
-    rest = [key for key in case.required if key not in keys.values()]
-    more = [key for key in case.optional if key not in keys.values()]
-    tail = _tail(case, rest, more)
-    verbs = (f"add {_an(case.noun)}", f"add a new {case.noun}", f"create {_an(case.noun)}")
-    ask = tuple(f"{verb}{called}{where}{tail}" for verb in verbs)
-    thing = f"the {case.noun} {name}" if name else f"the new {case.noun}"
-    facts = _facts_clause(case)
-    report = [f"{thing} is created{facts}", f"{thing} is there now{facts}", f"I have added {thing}{facts}"]
-    without = {}
-    if keys and set(keys.values()) <= set(case.required):
-        without = {f"create {_an(case.noun)}{where}{_tail(case, rest, more)}": tuple(rest)}
-    aims = (
-        f"I need {_an(case.noun)}{called}{where}{tail}.",
-        f"We need a new {case.noun}{called}{where}{tail}.",
-    )
-    return _Words(
-        ask, tuple(report), aims=() if is_person(case.api, case.route.shape) else aims, without=without
-    )
-
-
-def _remark(case: _Case) -> _Words:
-    """A comment says all itself: "add the comment ... to the task ..."."""
-    text = next(
-        key for kind in ("message", "description") for key, style in case.styles.items() if style.kind == kind
-    )
-    rest = [key for key in case.required if key != text]
-    to = case.where.replace(" of ", " to ", 1)
-    tail = _tail(case, rest, [])
-    ask = (
-        f'add the {case.noun} "{{{text}}}"{to}{tail}',
-        f'leave the {case.noun} "{{{text}}}"{case.where.replace(" of ", " on ", 1)}{tail}',
-    )
-    where = case.where.replace(" of ", " on ", 1)
-    return _Words(
-        ask, (f'the {case.noun} "{{{text}}}" is there now{where}', f"I have added the {case.noun}{to}")
-    )
-
-
-def _facts_clause(case: _Case) -> str:
-    if not case.told.facts:
-        return ""
-    return ", and " + " and ".join(
-        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
-    )
-
-
-def _is(label: str) -> str:
-    return (
-        "are"
-        if re.search(r"[^su]s$", label)
-        and not label.endswith(("address", "status", "is"))
-        and not label.startswith("number")
-        else "is"
-    )
-
-
-def _shown(pointer: str, quoted: bool) -> str:
-    return f'"{{{pointer}}}"' if quoted else f"{{{pointer}}}"
-
-
-def _list(case: _Case) -> _Words:
-    many = plural(case.noun)
-    tail = _tail(case, case.required, case.optional)
-    rows, where = _rows(case.told), case.where.replace(" of ", " for ", 1)
-    ask: tuple[str, ...] = (
-        f"list the {many}{case.where}{tail}", f"show me the {many}{case.where}{tail}",
-        f"tell me which {many} there are{where}{tail}", f"find out which {many} there are{where}{tail}",
-    )  # fmt: skip
-    naming = names_of(case.api, case.route.shape)
-    if naming is not None and naming.kind == "title":
-        ask += (f"go through the {many}{case.where}{tail} and tell me what they are called",)
-    aims = (
-        f"Which {many} are there{where}{tail}?", f"What {many} do we have{where}{tail}?",
-        f"I need to know which {many} there are{where}{tail}.", f"I'd like to see the {many}{case.where}{tail}.",
-    )  # fmt: skip
-    report = (
-        f"these are the {many}{case.where}{tail}: {rows}", f"there are these {many}{where}{tail}: {rows}",
-        f"I found these {many}{where}{tail}: {rows}",
-    )  # fmt: skip
-    return _Words(ask, report, aims=aims)
-
-
-def _search(case: _Case) -> _Words:
-    many = plural(case.noun)
-    words = next(key for key, style in case.styles.items() if style.kind == "query")
-    rest = [key for key in case.required if key != words]
-    more = [key for key in case.optional if key != words]
-    tail = _tail(case, rest, more)
-    ask = tuple(
-        f"{text}{case.where}{tail}"
-        for text in (
-            f'search the {many} for "{{{words}}}"',
-            f'find the first {case.noun} that mentions "{{{words}}}"',
-            f'look for "{{{words}}}" among the {many}',
-        )
-    )
-    naming = names_of(case.api, case.route.shape)
-    assert naming is not None, "a search tells names"
-    at = dict(zip(naming.fields, case.told.names[0], strict=True))
-    found = naming.phrase(case.noun, lambda field: at[field])
-    return _Words(
-        ask,
-        (
-            f'the first match for "{{{words}}}" is {found}',
-            f'for "{{{words}}}" I found {found}',
-        ),
-    )
-
-
-def _read(case: _Case) -> _Words:
-    labels = " and the ".join(label for _, label, _ in case.told.facts)
-    is_are = "are" if len(case.told.facts) > 1 else _is(case.told.facts[0][1])
-    tail = _tail(case, case.required, case.optional)
-    thing = case.own + case.where
-    ask = (
-        f"tell me the {labels} of {thing}{tail}", f"look up the {labels} of {thing}{tail}",
-        f"check the {labels} of {thing}{tail}", f"find out what the {labels} of {thing} {is_are}{tail}",
-    )  # fmt: skip
-    values = " and ".join(
-        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
-    )
-    first = case.told.facts[0]
-    report = (
-        f"for {thing}, {values}",
-        f"the {first[1]} of {thing} {_is(first[1])} {_shown(first[0], first[2])}"
-        + "".join(
-            f", and the {label} {_is(label)} {_shown(pointer, quoted)}"
-            for pointer, label, quoted in case.told.facts[1:]
-        ),
-    )
-    aims = (
-        f"What {is_are} the {labels} of {thing}{tail}?", f"I need the {labels} of {thing}{tail}.",
-        f"I would like to know the {labels} of {thing}{tail}.",
-    )  # fmt: skip
-    return _Words(ask, report, aims=aims)
-
-
-def _update(case: _Case) -> _Words:
-    thing = case.own + case.where
-    naming = names_of(case.api, case.route.shape)
-    keys = _keys(case.route, case.styles, naming.fields) if naming is not None else {}
-    if (
-        naming is not None
-        and keys
-        and set(case.required) <= set(keys.values())
-        and len(keys) == len(naming.fields)
-    ):
-        # Nobody says more than the new name: other changes need it too, but then it is not what is asked for.
-        name = naming.text(lambda field: keys[field])
-        return _Words(
-            (f"rename {thing} to {name}", f"change the name of {thing} to {name}"),
-            (f"I have renamed {thing} to {name}", f"{thing} is called {name} now"),
-            aims=(f"{thing} should be called {name} from now on.",),
-        )
-    if case.required:
-        (key,) = case.required
-        style = case.styles[key]
-        value, be = _value(style, key), _is(style.label)
-        return _Words(
-            (
-                f"change the {style.label} of {thing} to {value}",
-                f"set the {style.label} of {thing} to {value}",
-            ),
-            (
-                f"I have updated {thing}, so the {style.label} {be} now {value}",
-                f"the {style.label} of {thing} {be} now {value}",
-            ),
-        )
-
-    def each(text: str) -> str:
-        return "".join(
-            text.format(label=style.label, value=_value(style, key), be=_is(style.label))
-            for key, style in case.styles.items()
-        )
-
-    ask = tuple(
-        each(
-            f"[{verb} the {{label}} of {thing} to {{value}}]".replace(
-                thing, thing.replace("{", "{{").replace("}", "}}")
-            )
-        )
-        for verb in ("change", "set")
-    )
-    report = (
-        f"I have updated {thing}{each('[, so the {label} {be} now {value}]')}",
-        f"{thing} is updated{each('[, and the {label} {be} now {value}]')}",
-    )
-    return _Words(ask, report, plan=(f"update {thing}{each('[ so that the {label} {be} {value}]')}",))
-
-
-def _delete(case: _Case) -> _Words:
-    thing = case.own + case.where
-    no_more = f"We no longer need {thing}, so delete it."
-    return _Words(
-        (f"delete {thing}", f"remove {thing}", f"get rid of {thing}"),
-        (f"{thing} is deleted", f"{thing} has been removed", f"I have deleted {thing}"),
-        aims=() if is_person(case.api, case.route.shape) else (no_more,),
-    )
-
-
-def _act(case: _Case) -> _Words:
-    deed = DEEDS[words_of(case.route.verb)]
-    thing, tail = case.own + case.where, _tail(case, case.required, case.optional)
-    return _Words(
-        (f"{deed.ask} {thing}{tail}", f"{deed.ask} {thing} for me{tail}"),
-        (
-            f"{thing} is {deed.done} now",
-            f"{thing} has been {deed.done}"
-            if deed.done not in {"open", "active"}
-            else f"{thing} is {deed.done} again",
-        ),
-    )
-
-
-def _part(case: _Case) -> _Words:
-    thing = f" of {case.own}{case.where}" if case.own else case.where
-    tail = _tail(case, case.required, case.optional, "for the")
-    if case.told.names:
-        many, rows = plural(case.noun), _rows(case.told)
-        ask = (f"list the {many}{thing}{tail}", f"show me the {many}{thing}{tail}")
-        aims = (f"What are the {many}{thing}{tail}?", f"I need to know the {many}{thing}{tail}.")
-        return _Words(
-            ask, (f"these are the {many}{thing}: {rows}", f"I found these {many}{thing}: {rows}"), aims=aims
-        )
-    labels = " and the ".join(label for _, label, _ in case.told.facts)
-    values = " and ".join(
-        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
-    )
-    ask = (
-        f"look up the {case.noun}{thing}{tail} and tell me the {labels}",
-        f"tell me the {labels} in the {case.noun}{thing}{tail}",
-    )
-    return _Words(
-        ask, (f"according to the {case.noun}{thing}, {values}", f"in the {case.noun}{thing}, {values}")
-    )
-
-
-_WORDERS: dict[str, Any] = {
-    "create": _create, "list": _list, "search": _search, "read": _read, "update": _update, "delete": _delete, "act": _act,
-    "part": _part, "document": _part,
-}  # fmt: skip

@@ -52,7 +52,13 @@ class Models:
 
         self._library = library
         self._served = [
-            Actor(content_id("served", name)[:12], read_model(name).name.partition("@http")[0], "native", None, name)
+            Actor(
+                content_id("served", name)[:12],
+                read_model(name).name.partition("@http")[0],
+                "native",
+                None,
+                name,
+            )
             for name in served
         ]
         self._lock = Lock()

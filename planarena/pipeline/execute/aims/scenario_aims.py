@@ -22,7 +22,7 @@ __all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "go_on", "lengthen
 # Draws of one aim in one scenario, and how often it may be drawn there.
 _TRIES, _MOST_OF_ONE = 3, 2
 # Share of the tasks in which other aims follow, and how many messages there are to be, with their weights [ours].
-_SEVERAL, _MESSAGES = 0.02, ((2, 0.2), (3, 0.4), (4, 0.4))
+_SEVERAL, _MESSAGES = 0.12, ((2, 0.2), (3, 0.4), (4, 0.4))
 # Other aims that are tried for each message.
 _MOST_OTHERS = 5
 

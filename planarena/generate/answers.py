@@ -144,6 +144,8 @@ def _report(
 
 def _once(step: StepContext, text: str) -> str:
     """Say a value once where a sentence does without the second time: mail from Ada need not be "by Ada" too."""
+    if len(_BYLINE.findall(text)) > 2:
+        return text  # every line of a list says whose it is
     for pointer in step.wording.outputs:
         value = resolve(step.result, parse_pointer(pointer))
         found = _found(value, text) if isinstance(value, str) and len(value) > 3 else []
@@ -167,6 +169,7 @@ def _found(value: str, text: str) -> list[int]:
 
 
 _BY = re.compile(r"((,| and)? (sent|written|posted|started|comes|is|was))? (by|from)( the)? $")
+_BYLINE = re.compile(r'" (by|from) ')
 _CLOSED = re.compile(r"$|[.,;:!?]| and\b")
 
 

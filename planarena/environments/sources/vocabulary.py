@@ -337,6 +337,12 @@ class Vocabulary:
         usual = next((span for pattern, span in SPANS if pattern.search(words)), None)
         if (
             usual is not None
+            and words.endswith("capacity")
+            and re.search(r"(^| )(class|course|lesson|workshop|session)$", noun)
+        ):
+            usual = (8, 30)
+        if (
+            usual is not None
             and meaning not in {"epoch", "id", "minutes"}
             and (meaning != "price" or "rate" in words)
         ):

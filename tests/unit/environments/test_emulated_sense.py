@@ -68,6 +68,8 @@ def workshop() -> dict[str, Any]:
         **collection("/stores", {"name": TEXT, "city": TEXT, "phone": TEXT}, ("name",)),
         **collection("/invoices", {"invoice_number": TEXT, "customer_name": TEXT, "due_date": DAY}, ("customer_name",)),
         **collection("/teams", {"name": TEXT}, ("name",), shown={"sessions_count": WHOLE}),
+        **collection("/halls", {"name": TEXT, "capacity": WHOLE, "seat_count": WHOLE}, ("name",)),
+        **collection("/halls/{hallId}/seats", {"name": TEXT}, ("name",)),
         **collection("/gizmos", {"name": SLUG}, ("name",)),
         **collection("/task-types", {"name": TEXT}, ("name",)),
         **collection("/accounts", {"name": TEXT, "balance": NUMBER}, ("name",)),
@@ -259,6 +261,12 @@ def test_counts_are_those_of_what_is_listed_and_short_names_follow_the_name(unit
     assert project["slug"] == re.sub(r"[^a-z0-9]+", "-", project["name"].lower()).strip("-")
     ok(world, "deleteMilestones", projectId=project["id"], milestoneId=milestones[0]["id"])
     assert ok(world, "getProjects", projectId=project["id"])["milestone_count"] == len(milestones) - 1
+
+
+def test_nobody_sets_how_many_there_are(units: list[Family]) -> None:
+    ask = family(units, "/halls").wording["updateHalls"].ask
+    assert "{capacity}" in ask[0]
+    assert "seat_count" not in ask[0]
 
 
 def test_a_list_of_one_shows_the_one_that_was_meant(units: list[Family]) -> None:

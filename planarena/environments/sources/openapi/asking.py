@@ -33,6 +33,7 @@ from planarena.environments.sources.openapi.labels import (
     time_label,
 )
 from planarena.environments.sources.openapi.naming import HANDLES, Naming, is_person, names_of
+from planarena.environments.sources.openapi.relations import counted_elsewhere
 from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
 from planarena.environments.sources.things import has_titles, topic_of
 from planarena.environments.sources.vocabulary import LASTING, is_placeholder
@@ -126,6 +127,9 @@ def styles_of(api: Api, route: Route, tool: Tool, noun: str) -> dict[str, Style]
     siblings = [name for _, name in route.operation.placement.values()]
     for key, schema in tool.parameters.items():
         place, name = route.operation.placement.get(key, ("query", key))
+        derived = key not in tool.required and counted_elsewhere(api, name, noun)
+        if derived:
+            continue  # how many there are follows from what the API lists
         if key not in paths and place in {"query", "field", "form"} and not re.search(r"[{}\[\]]", key):
             merged = merged_of(schema, tool.input_schema)
             called = in_place(name, siblings, str(merged.get("description", "")))

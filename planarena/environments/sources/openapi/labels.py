@@ -8,7 +8,17 @@ from functools import lru_cache
 from planarena.environments.sources.field_kinds import moment_of, spaced
 from planarena.environments.sources.openapi.resources import singular
 
-__all__ = ["choice_words", "is_counted", "is_label", "is_moment_told", "label_of", "plural", "time_label"]
+__all__ = [
+    "choice_words",
+    "is_counted",
+    "is_label",
+    "is_moment_told",
+    "is_or_are",
+    "label_of",
+    "plural",
+    "time_label",
+    "with_article",
+]
 
 _HEADS = frozenset(
     "address age amount artist audience author availability balance bio brand budget calories "
@@ -163,3 +173,19 @@ def time_label(label: str) -> str:
 def is_counted(label: str) -> bool:
     """Say whether a label says how many: no words answer that."""
     return label.startswith("number of") or (singular(label) in _COUNTED and label.endswith("s"))
+
+
+def with_article(noun: str) -> str:
+    """Return a noun after "a" or "an"."""
+    return f"an {noun}" if noun[:1] in "aeiou" and not noun.startswith(("use", "uni", "eu")) else f"a {noun}"
+
+
+def is_or_are(label: str) -> str:
+    """Return the verb after a label: notes are, an address is."""
+    return (
+        "are"
+        if re.search(r"[^su]s$", label)
+        and not label.endswith(("address", "status", "is"))
+        and not label.startswith("number")
+        else "is"
+    )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from planarena.environments.sources.openapi.asking import Style, is_remark
 from planarena.environments.sources.openapi.deeds import DEEDS
-from planarena.environments.sources.openapi.labels import plural
+from planarena.environments.sources.openapi.labels import is_or_are, plural, with_article
 from planarena.environments.sources.openapi.naming import is_person, names_of
 from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
 from planarena.environments.sources.openapi.telling import Told
@@ -107,10 +107,6 @@ def _named(style: Style, key: str) -> str:
     return f"{{{key}}} {counted.group(1)}" if counted else f"the {style.label} {_value(style, key)}"
 
 
-def _an(noun: str) -> str:
-    return f"an {noun}" if noun[:1] in "aeiou" and not noun.startswith(("use", "uni", "eu")) else f"a {noun}"
-
-
 def _create(case: Case) -> Words:
     naming = names_of(case.api, case.route.shape)
     keys = said_by(case.route, case.styles, naming.fields) if naming is not None else {}
@@ -138,7 +134,7 @@ def _create(case: Case) -> Words:
         rest, more = [key for key in rest if key != town], [key for key in more if key != town]
     tail = _tail(case, rest, more)
     person = is_person(case.api, case.route.shape)
-    verbs = (f"add {_an(case.noun)}", f"add a new {case.noun}", f"create {_an(case.noun)}")
+    verbs = (f"add {with_article(case.noun)}", f"add a new {case.noun}", f"create {with_article(case.noun)}")
     ask = tuple(f"{verb}{called}{where}{tail}" for verb in (verbs[:2] if person else verbs))
     thing = f"the {case.noun} {name}" if name else f"the new {case.noun}"
     thing = name if case.noun == "person" and name else thing
@@ -158,10 +154,10 @@ def _create(case: Case) -> Words:
         verb = "add" if person else "create"
         by = called[called.index(" by {") :] if author else ""
         without = {
-            f"{verb} {_an(case.noun)}{by.replace('[', '').replace(']', '') if author in case.required else ''}{where}{_tail(case, rest, more)}": told
+            f"{verb} {with_article(case.noun)}{by.replace('[', '').replace(']', '') if author in case.required else ''}{where}{_tail(case, rest, more)}": told
         }
     aims = (
-        f"I need {_an(case.noun)}{called}{where}{tail}.",
+        f"I need {with_article(case.noun)}{called}{where}{tail}.",
         f"We need a new {case.noun}{called}{where}{tail}.",
     )
     return Words(ask, tuple(report), aims=() if person else aims, without=without)
@@ -211,17 +207,8 @@ def _facts_clause(case: Case) -> str:
     if not case.told.facts:
         return ""
     return ", and " + " and ".join(
-        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
-    )
-
-
-def _is(label: str) -> str:
-    return (
-        "are"
-        if re.search(r"[^su]s$", label)
-        and not label.endswith(("address", "status", "is"))
-        and not label.startswith("number")
-        else "is"
+        f"the {label} {is_or_are(label)} {_shown(pointer, quoted)}"
+        for pointer, label, quoted in case.told.facts
     )
 
 
@@ -280,7 +267,7 @@ def _search(case: Case) -> Words:
 
 def _read(case: Case) -> Words:
     labels = " and the ".join(label for _, label, _ in case.told.facts)
-    is_are = "are" if len(case.told.facts) > 1 else _is(case.told.facts[0][1])
+    is_are = "are" if len(case.told.facts) > 1 else is_or_are(case.told.facts[0][1])
     tail = _tail(case, case.required, case.optional)
     thing = case.own + case.where
     naming = names_of(case.api, case.route.shape)
@@ -290,14 +277,15 @@ def _read(case: Case) -> Words:
         f"check the {labels} {of} {thing}{tail}", f"find out what the {labels} {of} {thing} {is_are}{tail}",
     )  # fmt: skip
     values = " and ".join(
-        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+        f"the {label} {is_or_are(label)} {_shown(pointer, quoted)}"
+        for pointer, label, quoted in case.told.facts
     )
     first = case.told.facts[0]
     report = (
         f"for {thing}, {values}",
-        f"the {first[1]} {of} {thing} {_is(first[1])} {_shown(first[0], first[2])}"
+        f"the {first[1]} {of} {thing} {is_or_are(first[1])} {_shown(first[0], first[2])}"
         + "".join(
-            f", and the {label} {_is(label)} {_shown(pointer, quoted)}"
+            f", and the {label} {is_or_are(label)} {_shown(pointer, quoted)}"
             for pointer, label, quoted in case.told.facts[1:]
         ),
     )
@@ -346,7 +334,7 @@ def _update(case: Case) -> Words:
     if case.required:
         (key,) = case.required
         style = case.styles[key]
-        value, be = _value(style, key), _is(style.label)
+        value, be = _value(style, key), is_or_are(style.label)
         return Words(
             (
                 f"change the {style.label} of {thing} to {value}",
@@ -360,7 +348,7 @@ def _update(case: Case) -> Words:
 
     def each(text: str) -> str:
         return "".join(
-            text.format(label=style.label, value=_value(style, key), be=_is(style.label))
+            text.format(label=style.label, value=_value(style, key), be=is_or_are(style.label))
             for key, style in case.styles.items()
         )
 
@@ -437,7 +425,8 @@ def _part(case: Case) -> Words:
         )
     labels = " and the ".join(label for _, label, _ in case.told.facts)
     values = " and ".join(
-        f"the {label} {_is(label)} {_shown(pointer, quoted)}" for pointer, label, quoted in case.told.facts
+        f"the {label} {is_or_are(label)} {_shown(pointer, quoted)}"
+        for pointer, label, quoted in case.told.facts
     )
     ask = (
         f"look up the {case.noun}{thing}{tail} and tell me the {labels}",

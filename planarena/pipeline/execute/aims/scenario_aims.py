@@ -23,6 +23,8 @@ __all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "go_on", "lengthen
 _TRIES, _MOST_OF_ONE = 3, 2
 # Share of the tasks in which other aims follow, and how many messages there are to be, with their weights [ours].
 _SEVERAL, _MESSAGES = 0.12, ((2, 0.2), (3, 0.4), (4, 0.4))
+# How strongly aims of more calls come first, and how much more readily those that are done for each that fits [ours].
+_LONG_FIRST, _FAN_OUT = 1.5, 2.0
 # Other aims that are tried for each message.
 _MOST_OTHERS = 5
 
@@ -219,8 +221,16 @@ def draw_every(shop: Workshop, names: Sequence[str], rng: Random) -> list[tuple[
 def _turns(aims: list[tuple[str, str, Aim]], rng: Random) -> Iterator[tuple[str, str, Aim]]:
     """Yield the aims of a scenario in drawn orders: all of them before any of them again."""
     for _ in range(_MOST_OF_ONE):
-        rng.shuffle(aims)
-        yield from sorted(aims, key=lambda one: one[0] != ACROSS)
+        # A drawn order in which what takes more calls tends to come first (Efraimidis and Spirakis 2006).
+        drawn = {place: rng.random() ** (1 / _weight(one[2])) for place, one in enumerate(aims)}
+        order = sorted(drawn, key=lambda place: (aims[place][0] != ACROSS, -drawn[place]))
+        yield from [aims[place] for place in order]
+
+
+def _weight(aim: Aim) -> float:
+    """Return how readily an aim is drawn: single look-ups are the easiest to have, and teach the least."""
+    several = any(pick.all for _, pick in aim.picks.values())
+    return len(aim.calls) ** _LONG_FIRST * (_FAN_OUT if several else 1.0)
 
 
 def _drawn(

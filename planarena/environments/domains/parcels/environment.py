@@ -34,9 +34,9 @@ Code = Annotated[str, Semantic("collection_code", surface="name")]
 Metres = Annotated[int, Semantic("metres", surface="number", minimum=0)]
 Days = Annotated[int, Semantic("storage_days", surface="number", minimum=1, maximum=14)]
 Claimed = Annotated[float, Semantic("claimed_amount", surface="money", minimum=1, maximum=500)]
-Status = Annotated[Literal["in_transit", "missed", "held", "delivered"], Semantic("parcel_status", surface="word")]  # fmt: skip
+Status = Annotated[Literal["in_transit", "undelivered", "waiting_for_collection", "delivered"], Semantic("parcel_status", surface="word")]  # fmt: skip
 Damage = Annotated[Literal["crushed", "wet", "torn_open", "incomplete"], Semantic("parcel_damage", surface="word")]  # fmt: skip
-ClaimStatus = Annotated[Literal["under_review", "offer_made", "contested", "settled"], Semantic("damage_claim_status", surface="word")]  # fmt: skip
+ClaimStatus = Annotated[Literal["under_review", "open", "contested", "settled"], Semantic("damage_claim_status", surface="word")]  # fmt: skip
 
 record = Fields(
     parcel_id=ParcelId, slot_id=SlotId, point_id=PointId, claim_id=ClaimId, sender=Sender, contents=Contents,
@@ -165,7 +165,7 @@ class Parcels(Environment):
         """
         parcel = self.require("parcels", parcel_id, "parcel")
         point = self.require("points", point_id, "pick-up point")
-        if parcel["status"] not in ("in_transit", "missed"):
+        if parcel["status"] not in ("in_transit", "undelivered"):
             raise ToolError(
                 "cannot_be_redirected", f"The parcel from {parcel['sender']} cannot be redirected."
             )
@@ -186,7 +186,7 @@ class Parcels(Environment):
             days: By how many days.
         """
         parcel = self.require("parcels", parcel_id, "parcel")
-        if parcel["status"] != "held":
+        if parcel["status"] != "waiting_for_collection":
             raise ToolError("not_held", f"The parcel from {parcel['sender']} waits at no pick-up point.")
         collect_by = day_after(parcel["collect_by"], days)
         if collect_by > day_after(self.now, LONGEST_STORAGE):
@@ -288,13 +288,13 @@ class Parcels(Environment):
 
     def _missed(self, parcel_id: str) -> Record:
         parcel = self.require("parcels", parcel_id, "parcel")
-        if parcel["status"] != "missed":
+        if parcel["status"] != "undelivered":
             raise ToolError("not_missed", f"The parcel from {parcel['sender']} was not missed.")
         return parcel
 
     def _offered(self, claim_id: str) -> tuple[Record, Record]:
         """Return a claim for which an offer has been made, and its parcel."""
         claim = self.require("damage_claims", claim_id, "claim")
-        if claim["status"] != "offer_made":
+        if claim["status"] != "open":
             raise ToolError("no_offer", f"There is no open offer for claim {claim['number']}.")
         return claim, self.require("parcels", claim["parcel_id"], "parcel")

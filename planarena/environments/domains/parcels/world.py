@@ -15,10 +15,15 @@ from planarena.environments.state import Record
 __all__ = ["DAYS", "PROPOSALS", "make_parcels", "new_claim"]
 
 # Status -> the field with the day that counts.
-DAYS = {"in_transit": "expected", "missed": "missed_on", "held": "collect_by", "delivered": "delivered_on"}
+DAYS = {
+    "in_transit": "expected",
+    "undelivered": "missed_on",
+    "waiting_for_collection": "collect_by",
+    "delivered": "delivered_on",
+}
 _DAMAGES = ("crushed", "wet", "torn_open", "incomplete")
-# What bringing a parcel again costs: in the day, in the evening, on short notice.
-_FEES = (1.9, 2.9, 4.5)
+# What bringing a parcel again costs, the earliest time first, which is never the cheapest.
+_FEES = ((2.9, 1.9, 4.5), (4.5, 2.9, 1.9), (2.9, 4.5, 1.9), (4.5, 1.9, 2.9))
 _STARTS = (("08:00", "12:00"), ("12:00", "16:00"), ("16:00", "19:00"), ("18:00", "20:00"), ("19:00", "21:00"))
 _TIMES = ("07:15", "08:40", "11:00", "13:30")
 Table = dict[str, Record]
@@ -45,9 +50,14 @@ def make_parcels(texts: Any, rng: Random, shared: family.Shared | None = None) -
         for key in [key for key, row in parcels.items() if row["status"] == "delivered"][:2]
     ]
     for claim in claims:
-        claim |= {"status": "offer_made", "offered": claim["claimed"] * rng.choice((40, 60, 80)) // 100}
+        claim |= {"status": "open", "offered": claim["claimed"] * rng.choice((40, 60, 80)) // 100}
     tables |= {"collectors": {}, "damage_claims": {claim["claim_id"]: claim for claim in claims}}
-    details = {"user": user, "friend": friends[0], "sender": senders["missed"][0], "district": districts[0]}
+    details = {
+        "user": user,
+        "friend": friends[0],
+        "sender": senders["undelivered"][0],
+        "district": districts[0],
+    }
     addresses = {name: family.mail_of(name, texts["mail_domain"], shared) for name in friends}
     story = {"senders": senders, "districts": districts, "friends": friends[:3]}
     return Seed(
@@ -80,7 +90,10 @@ def _points(rng: Random, texts: Any, districts: list[str]) -> Table:
     hours = ("17:00", "18:00", "18:30", "19:00", "20:00", "21:00", "22:00", "23:00")
     for district in districts:
         metres = rng.sample(range(80, 1500, 20), 3)
-        for distance, closes in zip(metres, rng.sample(hours, 3), strict=True):
+        open_until = rng.sample(hours, 3)
+        if metres.index(min(metres)) == open_until.index(max(open_until)):  # the nearest closes early
+            open_until = open_until[1:] + open_until[:1]
+        for distance, closes in zip(metres, open_until, strict=True):
             point_id = _new_id("pup", name := next(names))
             point = {"point_id": point_id, "point": name, "district": district, "metres": distance}
             points[point_id] = {
@@ -93,20 +106,20 @@ def _points(rng: Random, texts: Any, districts: list[str]) -> Table:
 
 def _parcels(rng: Random, texts: Any, points: Table, now: str) -> Table:
     """Twelve or thirteen parcels; those of one status have different days."""
-    statuses = ["in_transit"] * 3 + ["missed"] * rng.randint(3, 4) + ["held"] * 3 + ["delivered"] * 3
-    spans = {
-        "in_transit": range(1, 7),
-        "missed": range(-5, 0),
-        "held": range(1, 8),
-        "delivered": range(-12, -1),
-    }
-    days = {status: iter(rng.sample(span, 4)) for status, span in spans.items()}
+    statuses = (
+        ["in_transit"] * 3
+        + ["undelivered"] * rng.randint(3, 4)
+        + ["waiting_for_collection"] * 3
+        + ["delivered"] * 3
+    )
+    spans = (range(1, 7), range(-5, 0), range(1, 8), range(-12, -1))
+    days = {status: iter(rng.sample(span, 4)) for status, span in zip(DAYS, spans, strict=True)}
     parcels: Table = {}
     depots = rng.sample(texts["depots"], 4)
     for status, (sender, contents) in zip(statuses, rng.sample(texts["goods"], len(statuses)), strict=True):
         parcel_id = _new_id("pcl", sender)
         number = int(parcel_id[4:], 16)
-        point_id = rng.choice(sorted(points)) if status == "held" else ""
+        point_id = rng.choice(sorted(points)) if status == "waiting_for_collection" else ""
         day = day_after(now, next(days[status]))
         parcels[parcel_id] = {
             "parcel_id": parcel_id,
@@ -127,8 +140,8 @@ def _scans(rng: Random, texts: Any, depots: list[str], status: str, day: str) ->
     """Return one to three scans, the last of them on a day."""
     moment = datetime.fromisoformat(f"{day}T{rng.randint(8, 17):02d}:{rng.randint(0, 59):02d}")
     found: list[Record] = []
-    events = (texts["last_scans"][status], *texts["scans"])[: rng.randint(2, 3)]
-    for event, place in zip(events, rng.sample(depots, len(events)), strict=True):
+    events = texts["scans"][status][-rng.randint(2, 3) :]
+    for event, place in zip(events[::-1], rng.sample(depots, len(events)), strict=True):
         found.append({"event": event, "place": place, "at": moment.isoformat(timespec="minutes")})
         moment -= timedelta(hours=rng.randint(9, 30), minutes=rng.randint(0, 59))
     return found[::-1]
@@ -137,8 +150,8 @@ def _scans(rng: Random, texts: Any, depots: list[str], status: str, day: str) ->
 def _slots(rng: Random, parcels: Table, now: str) -> Table:
     """Three times for each missed parcel on different days, each with another fee."""
     slots: Table = {}
-    for parcel_id in [key for key, row in parcels.items() if row["status"] == "missed"]:
-        days, fees = sorted(rng.sample(range(1, 6), 3)), rng.sample(_FEES, 3)
+    for parcel_id in [key for key, row in parcels.items() if row["status"] == "undelivered"]:
+        days, fees = sorted(rng.sample(range(1, 6), 3)), rng.choice(_FEES)
         for ahead, fee, (start, until) in zip(days, fees, rng.sample(_STARTS, 3), strict=True):
             slot_id = _new_id("rds", parcel_id, ahead, start)
             slot = {"slot_id": slot_id, "parcel_id": parcel_id, "until": until, "fee": fee}

@@ -256,9 +256,10 @@ class Claims(Environment):
         policy = self.require("policies", claim["policy_id"], "policy")
         if claim["missing"]:
             raise ToolError("document_missing", f"Documents for claim {claim['number']} are still missing.")
-        paid = claim["estimate"] - policy["excess"] if amount is None else amount
-        if not 0 < paid <= policy["cover"]:
-            raise ToolError("not_payable", f"Policy {policy['number']} covers no such sum.")
+        most = min(claim["estimate"] - policy["excess"], policy["cover"])
+        paid = most if amount is None else amount
+        if not 0 < paid <= most:
+            raise ToolError("not_payable", f"Claim {claim['number']} comes to {most:.2f} euros at most.")
         self.state.patch("claims", claim_id, status="paid", reserve=0.0)
         return {**claim, "paid": paid, "paid_on": day_after(self.now, 3)}
 

@@ -93,7 +93,7 @@ def new_claim(policy: Record, cause: str, incident: str, estimate: float, today:
     claim |= {"cause": cause, "incident": incident, "reported": today, "estimate": estimate, "reserve": 0.0}
     return {
         **claim,
-        "account": "",
+        "account": "Taken down on the telephone.",
         "status": "open",
         "reason": "",
         "adjuster": "",
@@ -174,7 +174,7 @@ PROPOSALS: dict[str, Proposer] = {
     "request_claim_document": _documents,
     "record_claim_document": _documents,
     "set_claim_reserve": lambda _env, rng: [{"amount": float(rng.randrange(500, 6000, 250))}],
-    "approve_claim_payout": lambda _env, rng: [{}, {"amount": float(rng.randrange(100, 900, 50))}],
+    "approve_claim_payout": lambda _env, rng: [{}, {"amount": float(rng.randrange(50, 400, 50))}],
     "decline_insurance_claim": lambda _env, rng: [
         {"reason": rng.choice(("not_covered", "reported_late", "excess_not_reached"))}
     ],

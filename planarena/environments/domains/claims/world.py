@@ -36,10 +36,10 @@ def make_desk(texts: Any, rng: Random, shared: family.Shared | None = None) -> S
     situation = rng.choice(texts["situations"])
     now = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(('08:00', '09:15', '10:40', '13:20'))}"
     now = family.keep(shared, "now", now)
-    drawn = zip(rng.sample(people["given"], 21), rng.sample(people["family"], 21), strict=True)
+    drawn = zip(rng.sample(people["given"], 18), rng.sample(people["family"], 18), strict=True)
     names = family.cast_people([f"{first} {last}" for first, last in drawn], shared)
-    user, staff, others = names[0], names[1:10], names[10:]
-    known = [name for name in (shared or {}).get("clients", ()) if name not in names[:10]]
+    user, staff, others = names[0], names[1:7], names[7:]
+    known = [name for name in (shared or {}).get("clients", ()) if name not in names[:7]]
     insured = list(dict.fromkeys([*known, *others]))[:10]
     holders = {name: _new_id("hld", name) for name in insured}
     policies = _policies(rng, insured, now)
@@ -47,9 +47,9 @@ def make_desk(texts: Any, rng: Random, shared: family.Shared | None = None) -> S
     adjusters: Table = {}
     towns = rng.sample(texts["towns"], 14)
     for place, kind in enumerate(CAUSES):
-        days, files = sorted(rng.sample(range(1, 12), 3)), sorted(rng.sample(range(3, 30), 3), reverse=True)
+        days, files = sorted(rng.sample(range(1, 9), 2)), sorted(rng.sample(range(3, 30), 2), reverse=True)
         for name, ahead, count, town in zip(
-            staff[3 * place :], days, files, towns[3 * place :], strict=False
+            staff[2 * place :], days, files, towns[2 * place :], strict=False
         ):
             adjuster_id = _new_id("adj", name)
             adjuster = {"adjuster_id": adjuster_id, "name": name, "town": town, "kind": kind}
@@ -72,7 +72,7 @@ def make_desk(texts: Any, rng: Random, shared: family.Shared | None = None) -> S
         situation["title"].format(**details),
         situation["description"].format(**details),
         {"now": now, "user_name": user},
-        {**story, **family.meet(shared, staff[:5], addresses, insured[:5])},
+        {**story, **family.meet(shared, staff, addresses, insured[:5])},
     )
 
 
@@ -155,15 +155,19 @@ def _reports(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
         }
 
 
+def _holders(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+    yield from ({"name": name} for name in rng.sample(env.story["holders"], 2))
+    # Those who write are insured; colleagues are not.
+    if family.beside(env.story, "email") and not family.beside(env.story, "calendar"):
+        yield {"name": BOUND}
+
+
 def _documents(_env: Any, rng: Random) -> list[dict[str, Any]]:
     return [{"document": document} for document in rng.sample(_DOCUMENTS, 2)]
 
 
 PROPOSALS: dict[str, Proposer] = {
-    "find_policyholder": lambda env, rng: [
-        *({"name": name} for name in rng.sample(env.story["holders"], 2)),
-        *([{"name": BOUND}] if family.beside(env.story, "email") else []),
-    ],
+    "find_policyholder": _holders,
     "get_insurance_policy": lambda _env, _rng: [{}],
     "list_pending_claims": lambda env, _rng: [{"kind": kind} for kind in env.story["kinds"][:2]],
     "open_claim_file": lambda _env, _rng: [{}],

@@ -159,15 +159,20 @@ def _slots(rng: Random, parcels: Table, now: str) -> Table:
     return slots
 
 
+def _helped(env: Any) -> bool:
+    """Whether people of another domain may fetch parcels."""
+    return any(family.beside(env.story, domain) for domain in ("calendar", "email"))
+
+
 def _senders(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    for status in DAYS:
+    waiting = "waiting_for_collection"
+    for status in (waiting, waiting, "undelivered") if _helped(env) else DAYS:
         yield {"sender": rng.choice(env.story["senders"][status][:3])}
 
 
 def _collectors(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample(env.story["friends"], 2)
-    met = any(family.beside(env.story, domain) for domain in ("calendar", "email"))
-    yield from ({"person": first}, {"person": BOUND if met else second})
+    yield from ({"person": first}, {"person": BOUND if _helped(env) else second})
 
 
 PROPOSALS: dict[str, Proposer] = {

@@ -193,7 +193,7 @@ class Restaurant(Environment):
         self.state.delete("bookings", booking_id)
         return {**row, **self._table(row)}
 
-    @tool("update", gives=record("guest wish start count"))
+    @tool("update", gives=record("guest wish count"))
     def add_booking_wish(self, booking_id: BookingId, wish: Wish) -> Result:
         """Note a wish with a booking, which the waiters see.
 

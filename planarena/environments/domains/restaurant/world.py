@@ -15,7 +15,7 @@ __all__ = ["PROPOSALS", "make_restaurant", "new_booking"]
 
 _TIMES = ("12:00", "12:30", "13:15", "18:00", "18:30", "19:00", "19:45", "20:15", "21:00")
 _AREAS = ("front_room", "back_room", "terrace", "winter_garden")
-_PRICES = {"starters": (7, 17), "mains": (15, 36), "desserts": (6, 13)}
+_PRICES = {"starters": (7, 17), "mains": (14, 29), "desserts": (6, 13)}
 Table = dict[str, Record]
 _new_id = Environment.new_id
 
@@ -133,7 +133,8 @@ def _taken(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 def _guests(env: Any, rng: Random, argument: str) -> Iterator[dict[str, Any]]:
     for name in rng.sample(env.story["booked"], 2):
         yield {argument: name}
-    yield {argument: BOUND}
+    if not family.beside(env.story, "calendar"):  # colleagues are no guests
+        yield {argument: BOUND}
 
 
 def _portions(_env: Any, rng: Random) -> list[dict[str, Any]]:

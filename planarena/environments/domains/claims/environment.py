@@ -51,6 +51,10 @@ record = Fields(
     paid=types.Payable, paid_on=types.Date, appeal_until=types.Date, valid_until=types.Date, count=types.Count,
 )  # fmt: skip
 CLAIM = record("claim_id number kind holder cause estimate reported")
+HOLDER = record(
+    "holder_id name address town policies claims",
+    policies=[record("policy_id number kind")], claims=[record("claim_id number kind cause status")],
+)  # fmt: skip
 ADJUSTER = record("adjuster_id name town open_files next_visit")
 
 
@@ -68,14 +72,7 @@ class Claims(Environment):
         """Make an insurer's desk."""
         return make_desk(cls.seeds(), rng, shared)
 
-    @tool(
-        "read",
-        gives=record(
-            "holder_id name address town policies claims",
-            policies=[record("policy_id number kind")],
-            claims=[record("claim_id number kind cause status")],
-        ),
-    )
+    @tool("read", gives=HOLDER)
     def find_policyholder(self, name: types.Person) -> Result:
         """Look up somebody who is insured: mail address, town, policies, and claims with the latest first.
 
@@ -128,9 +125,8 @@ class Claims(Environment):
         """
         claim = self.require("claims", claim_id, "claim")
         policy = self.require("policies", claim["policy_id"], "policy")
-        missing = [{"document": document} for document in claim["missing"]]
         shown = {key: value for key, value in claim.items() if value != ""}
-        return {**policy, **shown, "missing": missing}
+        return {**policy, **shown, "missing": [{"document": document} for document in claim["missing"]]}
 
     @tool("create", gives=record("claim_id number holder kind cause estimate excess"))
     def register_damage_report(
@@ -211,8 +207,7 @@ class Claims(Environment):
         claim = self._open(claim_id)
         if document in claim["missing"]:
             raise ToolError("already_requested", "This document has been asked for already.")
-        missing = sorted([*claim["missing"], document])
-        self.state.patch("claims", claim_id, missing=missing)
+        self.state.patch("claims", claim_id, missing=sorted([*claim["missing"], document]))
         return {**claim, "document": document, "reply_by": day_after(self.now, 14)}
 
     @tool("update", gives=record("number holder document still_missing"))
@@ -241,8 +236,7 @@ class Claims(Environment):
         claim = self._open(claim_id)
         if claim["reserve"] == amount:
             raise ToolError("no_change", f"The reserve of claim {claim['number']} is that already.")
-        changed = self.state.patch("claims", claim_id, reserve=amount)
-        return {**changed, "before_reserve": claim["reserve"]}
+        return {**self.state.patch("claims", claim_id, reserve=amount), "before_reserve": claim["reserve"]}
 
     @tool("update", gives=record("number holder paid paid_on"))
     def approve_claim_payout(self, claim_id: ClaimId, amount: Payout | None = None) -> Result:

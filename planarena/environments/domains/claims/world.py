@@ -41,29 +41,22 @@ def make_desk(texts: Any, rng: Random, shared: family.Shared | None = None) -> S
     user, staff, others = names[0], names[1:7], names[7:]
     known = [name for name in (shared or {}).get("clients", ()) if name not in names[:7]]
     insured = list(dict.fromkeys([*known, *others]))[:10]
-    holders = {name: _new_id("hld", name) for name in insured}
     policies = _policies(rng, insured, now)
     claims = _claims(rng, texts, policies, now)
-    adjusters: Table = {}
-    towns = rng.sample(texts["towns"], 14)
-    for place, kind in enumerate(CAUSES):
-        days, files = sorted(rng.sample(range(1, 9), 2)), sorted(rng.sample(range(3, 30), 2), reverse=True)
-        for name, ahead, count, town in zip(
-            staff[2 * place :], days, files, towns[2 * place :], strict=False
-        ):
-            adjuster_id = _new_id("adj", name)
-            adjuster = {"adjuster_id": adjuster_id, "name": name, "town": town, "kind": kind}
-            adjusters[adjuster_id] = {**adjuster, "open_files": count, "next_visit": working_day(now, ahead)}
+    towns = rng.sample(texts["towns"], 10)
+    adjusters, holders = Table(), Table()
+    for place, name in enumerate(staff):
+        # Of two adjusters for a kind, the first has time sooner and more to do.
+        later = place % 2
+        adjuster_id, kind = _new_id("adj", name), list(CAUSES)[place // 2]
+        adjuster = {"adjuster_id": adjuster_id, "name": name, "town": towns[place], "kind": kind}
+        adjuster |= {"open_files": rng.randint(3, 13) + 14 * (1 - later)}
+        adjusters[adjuster_id] = {**adjuster, "next_visit": working_day(now, rng.randint(1, 4) + 5 * later)}
     addresses = {name: family.mail_of(name, rng.choice(texts["mail_domains"]), shared) for name in insured}
-    tables: dict[str, Table] = {
-        "holders": {
-            key: {"holder_id": key, "name": name, "address": addresses[name], "town": rng.choice(towns)}
-            for name, key in holders.items()
-        },
-        "policies": policies,
-        "claims": claims,
-        "adjusters": adjusters,
-    }
+    for name in insured:
+        holder = {"holder_id": _new_id("hld", name), "name": name, "address": addresses[name]}
+        holders[holder["holder_id"]] = {**holder, "town": rng.choice(towns)}
+    tables = {"holders": holders, "policies": policies, "claims": claims, "adjusters": adjusters}
     waiting = [row for row in claims.values() if row["status"] == "open"]
     details = {"user": user, "holder": waiting[0]["holder"], "adjuster": staff[0], "town": towns[0]}
     story = {"holders": [row["holder"] for row in waiting][:5], "kinds": rng.sample(list(CAUSES), 3)}
@@ -110,15 +103,11 @@ def _policies(rng: Random, insured: list[str], now: str) -> Table:
         for kind in kinds[: 1 + (place % 3 != 2)]:
             _, (low, high), (least, most) = _SUMS[kind]
             policy_id = _new_id("pol", holder, kind)
-            policies[policy_id] = {
-                "policy_id": policy_id,
-                "number": f"{kind[0].upper()}-{int(policy_id[4:], 16) % 900_000 + 100_000}",
-                "holder": holder,
-                "kind": kind,
-                "cover": float(rng.randrange(least, most + 1, 1000)),
-                "excess": float(rng.randrange(low, high + 1, 50)),
-                "valid_until": day_after(now, rng.randint(40, 700)),
-            }
+            number = f"{kind[0].upper()}-{int(policy_id[4:], 16) % 900_000 + 100_000}"
+            policy = {"policy_id": policy_id, "number": number, "holder": holder, "kind": kind}
+            policy |= {"cover": float(rng.randrange(least, most + 1, 1000))}
+            policy |= {"excess": float(rng.randrange(low, high + 1, 50))}
+            policies[policy_id] = {**policy, "valid_until": day_after(now, rng.randint(40, 700))}
     return policies
 
 

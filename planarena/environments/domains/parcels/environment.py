@@ -48,7 +48,15 @@ record = Fields(
     paid=types.Credit, paid_on=types.Date, decision_by=types.Date, count=types.Count,
 )  # fmt: skip
 PARCEL = record("parcel_id sender contents day")
+SHEET = record(
+    "parcel_id sender contents tracking status expected? missed_on? collect_by? delivered_on? point? code? "
+    "collectors",
+    collectors=[record("person")],
+)
 SLOT = record("slot_id start until fee", start=types.Datetime)
+CLAIM = record(
+    "claim_id number sender contents damage claimed offered status decision_by", status=ClaimStatus
+)
 POINT = record("point_id point address metres closes")
 
 
@@ -64,14 +72,7 @@ class Parcels(Environment):
         """Make a household or shop with a dozen parcels."""
         return make_parcels(cls.seeds(), rng, shared)
 
-    @tool(
-        "read",
-        gives=record(
-            "parcel_id sender contents tracking status expected? missed_on? collect_by? delivered_on? "
-            "point? code? collectors",
-            collectors=[record("person")],
-        ),
-    )
+    @tool("read", gives=SHEET)
     def find_parcel(self, sender: Sender) -> Result:
         """Look up a parcel by its sender: number, contents, status and dates, pick-up point, and who may collect it.
 
@@ -96,11 +97,8 @@ class Parcels(Environment):
         if not lines:
             raise ToolError("nothing_found", "No parcel has this status.")
         earliest = min(lines, key=lambda line: (line["day"], line["parcel_id"]))
-        return {
-            "count": len(lines),
-            "parcels": sorted(lines, key=lambda line: line["sender"]),
-            "earliest": earliest,
-        }
+        lines.sort(key=lambda line: line["sender"])
+        return {"count": len(lines), "parcels": lines, "earliest": earliest}
 
     @tool("read", gives=record("sender tracking events", events=[record("event place at")]))
     def get_parcel_history(self, parcel_id: ParcelId) -> Result:
@@ -134,12 +132,11 @@ class Parcels(Environment):
         """
         slot = self.require("slots", slot_id, "redelivery time")
         parcel = self._missed(slot["parcel_id"])
-        date = slot["start"][:10]
         if parcel["expected"]:
             raise ToolError("already_arranged", f"The parcel from {parcel['sender']} is on its way again.")
-        self._patch(parcel, expected=date)
+        self.state.patch("parcels", slot["parcel_id"], expected=slot["start"][:10])
         number = f"RD-{int(slot_id[4:], 16) % 900_000 + 100_000}"
-        return {**parcel, **slot, "date": date, "number": number}
+        return {**parcel, **slot, "date": slot["start"][:10], "number": number}
 
     @tool("read", gives=record("count points open_longest", points=[POINT], open_longest=POINT))
     def find_pickup_points(self, district: District) -> Result:
@@ -165,16 +162,12 @@ class Parcels(Environment):
         """
         parcel = self.require("parcels", parcel_id, "parcel")
         point = self.require("points", point_id, "pick-up point")
-        if parcel["status"] not in ("in_transit", "undelivered"):
-            raise ToolError(
-                "cannot_be_redirected", f"The parcel from {parcel['sender']} cannot be redirected."
-            )
-        if parcel["point_id"] == point_id:
-            raise ToolError("already_redirected", f"The parcel goes to {point['point']} already.")
+        if parcel["status"] not in ("in_transit", "undelivered") or parcel["point_id"] == point_id:
+            raise ToolError("cannot_be_sent", f"The parcel from {parcel['sender']} cannot be sent there.")
         start = max(parcel["expected"], day_after(self.now, 2))
         code = f"{int(self.new_id('', parcel_id, point_id)[1:], 16) % 900_000 + 100_000}"
         dates = {"expected": start, "collect_by": day_after(start, 7)}
-        changed = self._patch(parcel, point_id=point_id, code=code, **dates)
+        changed = self.state.patch("parcels", parcel_id, point_id=point_id, code=code, **dates)
         return {**point, **changed, "collect_from": start}
 
     @tool("update", gives=record("sender point before collect_by fee"))
@@ -191,10 +184,9 @@ class Parcels(Environment):
         collect_by = day_after(parcel["collect_by"], days)
         if collect_by > day_after(self.now, LONGEST_STORAGE):
             raise ToolError("too_long", f"No parcel is kept longer than {LONGEST_STORAGE} days from today.")
-        self._patch(parcel, collect_by=collect_by)
-        point = self.require("points", parcel["point_id"], "pick-up point")
+        self.state.patch("parcels", parcel_id, collect_by=collect_by)
         own = {"before": parcel["collect_by"], "collect_by": collect_by, "fee": days * STORAGE_FEE}
-        return {**parcel, **point, **own}
+        return {**parcel, **self.require("points", parcel["point_id"], "pick-up point"), **own}
 
     @tool("update", gives=record("sender person point code"))
     def register_parcel_collector(self, parcel_id: ParcelId, person: types.Person) -> Result:
@@ -206,9 +198,7 @@ class Parcels(Environment):
         """
         parcel = self.require("parcels", parcel_id, "parcel")
         if not parcel["point_id"]:
-            raise ToolError(
-                "no_pickup_point", f"The parcel from {parcel['sender']} goes to no pick-up point."
-            )
+            raise ToolError("no_pickup_point", "That parcel does not go to a pick-up point.")
         if person == self.facts["user_name"]:
             raise ToolError("own_parcel", "You may collect your own parcels anyway.")
         key = self.new_id("col", parcel_id, person)
@@ -238,12 +228,7 @@ class Parcels(Environment):
         claim = new_claim(parcel_id, damage, amount, day_after(self.now, 10))
         return {**parcel, **self.state.put("damage_claims", claim_id, claim)}
 
-    @tool(
-        "read",
-        gives=record(
-            "claim_id number sender contents damage claimed offered status decision_by", status=ClaimStatus
-        ),
-    )
+    @tool("read", gives=CLAIM)
     def find_damage_claim(self, sender: Sender) -> Result:
         """Look up the claim for a damaged parcel: what is claimed and offered, its status, and when it is decided.
 
@@ -273,18 +258,17 @@ class Parcels(Environment):
         Args:
             claim_id: The claim; an offer has been made.
         """
-        claim, parcel = self._offered(claim_id)
-        decision_by = day_after(self.now, 14)
-        changed = self.state.patch("damage_claims", claim_id, status="contested", decision_by=decision_by)
-        return {**claim, **parcel, **changed}
+        _, parcel = self._offered(claim_id)
+        answer = day_after(self.now, 14)
+        return {
+            **parcel,
+            **self.state.patch("damage_claims", claim_id, status="contested", decision_by=answer),
+        }
 
     def _parcel_of(self, sender: str) -> Record:
         for parcel in self.rows("parcels", sender=sender):
             return parcel
         raise ToolError("parcel_not_found", f"There is no parcel from {sender}.")
-
-    def _patch(self, parcel: Record, **fields: str) -> Record:
-        return self.state.patch("parcels", parcel["parcel_id"], **fields)
 
     def _missed(self, parcel_id: str) -> Record:
         parcel = self.require("parcels", parcel_id, "parcel")

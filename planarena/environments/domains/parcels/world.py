@@ -43,21 +43,15 @@ def make_parcels(texts: Any, rng: Random, shared: family.Shared | None = None) -
     parcels = _parcels(rng, texts, points, now)
     senders = {one: [row["sender"] for row in parcels.values() if row["status"] == one] for one in DAYS}
     tables: dict[str, Table] = {"parcels": parcels, "points": points, "slots": _slots(rng, parcels, now)}
-    claims = [
-        new_claim(
-            key, rng.choice(_DAMAGES), float(rng.randrange(40, 180, 5)), day_after(now, rng.randint(3, 12))
-        )
-        for key in [key for key, row in parcels.items() if row["status"] == "delivered"][:2]
-    ]
-    for claim in claims:
-        claim |= {"status": "open", "offered": claim["claimed"] * rng.choice((40, 60, 80)) // 100}
-    tables |= {"collectors": {}, "damage_claims": {claim["claim_id"]: claim for claim in claims}}
-    details = {
-        "user": user,
-        "friend": friends[0],
-        "sender": senders["undelivered"][0],
-        "district": districts[0],
-    }
+    claims: Table = {}
+    for key in [key for key, row in parcels.items() if row["status"] == "delivered"][:2]:
+        amount, answer = float(rng.randrange(40, 180, 5)), day_after(now, rng.randint(3, 12))
+        claim = new_claim(key, rng.choice(_DAMAGES), amount, answer)
+        offered = amount * rng.choice((40, 60, 80)) // 100
+        claims[claim["claim_id"]] = {**claim, "status": "open", "offered": offered}
+    tables |= {"collectors": {}, "damage_claims": claims}
+    details = {"user": user, "friend": friends[0], "district": districts[0]}
+    details["sender"] = senders["undelivered"][0]
     addresses = {name: family.mail_of(name, texts["mail_domain"], shared) for name in friends}
     story = {"senders": senders, "districts": districts, "friends": friends[:3]}
     return Seed(
@@ -96,22 +90,15 @@ def _points(rng: Random, texts: Any, districts: list[str]) -> Table:
         for distance, closes in zip(metres, open_until, strict=True):
             point_id = _new_id("pup", name := next(names))
             point = {"point_id": point_id, "point": name, "district": district, "metres": distance}
-            points[point_id] = {
-                **point,
-                "address": f"{next(streets)} {rng.randint(1, 120)}",
-                "closes": closes,
-            }
+            address = f"{next(streets)} {rng.randint(1, 120)}"
+            points[point_id] = {**point, "address": address, "closes": closes}
     return points
 
 
 def _parcels(rng: Random, texts: Any, points: Table, now: str) -> Table:
     """Twelve or thirteen parcels; those of one status have different days."""
-    statuses = (
-        ["in_transit"] * 3
-        + ["undelivered"] * rng.randint(3, 4)
-        + ["waiting_for_collection"] * 3
-        + ["delivered"] * 3
-    )
+    counts = (3, rng.randint(3, 4), 3, 3)
+    statuses = [status for status, count in zip(DAYS, counts, strict=True) for _ in range(count)]
     spans = (range(1, 7), range(-5, 0), range(1, 8), range(-12, -1))
     days = {status: iter(rng.sample(span, 4)) for status, span in zip(DAYS, spans, strict=True)}
     parcels: Table = {}
@@ -121,18 +108,12 @@ def _parcels(rng: Random, texts: Any, points: Table, now: str) -> Table:
         number = int(parcel_id[4:], 16)
         point_id = rng.choice(sorted(points)) if status == "waiting_for_collection" else ""
         day = day_after(now, next(days[status]))
-        parcels[parcel_id] = {
-            "parcel_id": parcel_id,
-            "sender": sender,
-            "contents": contents,
-            "tracking": f"PX {number % 9000 + 1000} {number // 9000 % 9000 + 1000}",
-            "status": status,
-            **dict.fromkeys(DAYS.values(), ""),
-            DAYS[status]: day,
-            "point_id": point_id,
-            "code": f"{number % 900_000 + 100_000}" if point_id else "",
-            "events": _scans(rng, texts, depots, status, day if day <= now else day_after(now, -1)),
-        }
+        parcel = {"parcel_id": parcel_id, "sender": sender, "contents": contents, "status": status}
+        parcel |= {"tracking": f"PX {number % 9000 + 1000} {number // 9000 % 9000 + 1000}"}
+        parcel |= {**dict.fromkeys(DAYS.values(), ""), DAYS[status]: day, "point_id": point_id}
+        scans = _scans(rng, texts, depots, status, day if day <= now else day_after(now, -1))
+        code = f"{number % 900_000 + 100_000}" if point_id else ""
+        parcels[parcel_id] = {**parcel, "code": code, "events": scans}
     return parcels
 
 
@@ -159,36 +140,32 @@ def _slots(rng: Random, parcels: Table, now: str) -> Table:
     return slots
 
 
-def _helped(env: Any) -> bool:
-    """Whether people of another domain may fetch parcels."""
-    return any(family.beside(env.story, domain) for domain in ("calendar", "email"))
-
-
 def _senders(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     waiting = "waiting_for_collection"
-    for status in (waiting, waiting, "undelivered") if _helped(env) else DAYS:
+    # Where others may fetch parcels, most of those that are asked about can be fetched.
+    for status in (waiting, waiting, "undelivered") if "beside" in env.story else DAYS:
         yield {"sender": rng.choice(env.story["senders"][status][:3])}
 
 
 def _collectors(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample(env.story["friends"], 2)
-    yield from ({"person": first}, {"person": BOUND if _helped(env) else second})
+    yield from ({"person": first}, {"person": BOUND if "beside" in env.story else second})
 
 
 PROPOSALS: dict[str, Proposer] = {
     "find_parcel": _senders,
     "list_parcels_by_status": lambda _env, rng: [{"status": status} for status in rng.sample(list(DAYS), 3)],
-    "get_parcel_history": lambda _env, _rng: [{}],
-    "list_redelivery_slots": lambda _env, _rng: [{}],
-    "book_redelivery": lambda _env, _rng: [{}],
     "find_pickup_points": lambda env, _rng: [{"district": name} for name in env.story["districts"][:2]],
-    "redirect_parcel": lambda _env, _rng: [{}],
     "extend_parcel_storage": lambda _env, rng: [{"days": days} for days in rng.sample([2, 3, 4, 5, 7], 2)],
     "register_parcel_collector": _collectors,
     "file_damage_claim": lambda _env, rng: [
         {"damage": rng.choice(_DAMAGES), "amount": float(rng.randrange(15, 140, 5))}
     ],
     "find_damage_claim": lambda env, _rng: [{"sender": one} for one in env.story["senders"]["delivered"][:2]],
-    "accept_damage_offer": lambda _env, _rng: [{}],
-    "contest_damage_offer": lambda _env, _rng: [{}],
-}
+    # All that these take are ids.
+    **dict.fromkeys(
+        ("get_parcel_history", "list_redelivery_slots", "book_redelivery", "redirect_parcel",
+         "accept_damage_offer", "contest_damage_offer"),
+        lambda _env, _rng: [{}],
+    ),
+}  # fmt: skip

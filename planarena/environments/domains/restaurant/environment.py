@@ -37,7 +37,7 @@ Area = Annotated[Literal["front_room", "back_room", "terrace", "winter_garden"],
 Course = Annotated[Literal["starters", "mains", "desserts"], Semantic("menu_course", surface="word")]
 Diet = Annotated[Literal["vegetarian", "vegan", "meat", "fish"], Semantic("dish_diet", surface="word")]
 Allergy = Annotated[
-    Literal["none", "nuts", "shellfish", "gluten", "dairy"], Semantic("food_allergy", surface="word")
+    Literal["none", "peanuts", "kiwi", "mustard", "lupin"], Semantic("food_allergy", surface="word")
 ]
 Method = Annotated[Literal["card", "cash", "voucher"], Semantic("bill_method", surface="word")]
 
@@ -50,6 +50,10 @@ record = Fields(
     total=types.Money, paid=types.Money, receipt=Code, count=types.Count,
 )  # fmt: skip
 BOOKING = record("booking_id guest at party table")
+SHEET = record(
+    "booking_id guest date start party table area code wishes ordered",
+    wishes=[record("wish")], ordered=[record("dish portions")],
+)  # fmt: skip
 FREE = record("table_id table area seats noise")
 DISH = record("dish_id dish price diet sold")
 
@@ -82,14 +86,7 @@ class Restaurant(Environment):
         covers = sum(row["party"] for row in found)
         return {"date": date, "count": len(found), "covers": covers, "bookings": lines, "largest": largest}
 
-    @tool(
-        "read",
-        gives=record(
-            "booking_id guest date start party table area code wishes ordered",
-            wishes=[record("wish")],
-            ordered=[record("dish portions")],
-        ),
-    )
+    @tool("read", gives=SHEET)
     def find_guest_booking(self, guest: types.Person) -> Result:
         """Look up the booking of a guest: time, number of people, table, wishes, and dishes ordered ahead.
 
@@ -306,9 +303,9 @@ class Restaurant(Environment):
 
     def _is_free(self, table_id: str, start: str, but: str) -> bool:
         """Say whether nobody else has a table within two hours of a moment."""
-        times = [row["start"] for row in self.rows("bookings", table_id=table_id) if row["booking_id"] != but]
-        moment = datetime.fromisoformat(start)
-        return all(abs(datetime.fromisoformat(time) - moment) >= SITTING for time in times)
+        others = [row for row in self.rows("bookings", table_id=table_id) if row["booking_id"] != but]
+        times = [datetime.fromisoformat(row["start"]) for row in others]
+        return all(abs(time - datetime.fromisoformat(start)) >= SITTING for time in times)
 
 
 def _total(bill: Record) -> float:

@@ -15,6 +15,8 @@ __all__ = ["PROPOSALS", "make_restaurant", "new_booking"]
 
 _TIMES = ("12:00", "12:30", "13:15", "18:00", "18:30", "19:00", "19:45", "20:15", "21:00")
 _AREAS = ("front_room", "back_room", "terrace", "winter_garden")
+# Of things that are in none of the dishes.
+_ALLERGIES = ("none", "none", "peanuts", "kiwi", "mustard", "lupin")
 _PRICES = {"starters": (7, 17), "mains": (14, 29), "desserts": (6, 13)}
 Table = dict[str, Record]
 _new_id = Environment.new_id
@@ -36,22 +38,17 @@ def make_restaurant(texts: Any, rng: Random, shared: family.Shared | None = None
     dishes = _dishes(rng, kitchen)
     bookings = _bookings(rng, texts, booked, tables, now)
     addresses = {name: family.mail_of(name, rng.choice(texts["mail_domains"]), shared) for name in guests}
-    allergies = ("none", "none", "nuts", "shellfish", "gluten", "dairy")
-    profiles: Table = {
-        name: {
-            "name": name,
-            "address": addresses[name],
-            "visits": rng.randint(1, 30),
-            "last_visit": day_after(now, -rng.randint(6, 300)),
-            "favourite": rng.choice(sorted(row["dish"] for row in dishes.values())),
-            "allergy": rng.choice(allergies),
-        }
-        for name in guests
-    }
-    details = {"user": user, "guest": booked[0], "table": rng.choice(list(tables.values()))["table"]}
+    favourites = sorted(row["dish"] for row in dishes.values())
+    profiles: Table = {}
+    for name in guests:
+        last, allergy = day_after(now, -rng.randint(6, 300)), rng.choice(_ALLERGIES)
+        profile = {"name": name, "address": addresses[name], "visits": rng.randint(1, 30), "last_visit": last}
+        profiles[name] = {**profile, "favourite": rng.choice(favourites), "allergy": allergy}
+    seated = rng.sample(sorted(row["table"] for row in tables.values()), 4)
+    bills = _bills(rng, seated, dishes)
+    details = {"user": user, "guest": booked[0], "table": seated[0]}
     days = [day_after(now, ahead) for ahead in range(1, 4)]
-    story = {"booked": booked[:6], "free": free, "days": days, "seated": rng.sample(sorted(tables), 4)}
-    bills = _bills(rng, [tables[key]["table"] for key in story["seated"]], dishes)
+    story = {"booked": booked[:6], "free": free, "days": days, "seated": seated}
     return Seed(
         {"tables": tables, "dishes": dishes, "guests": profiles, "bookings": bookings, "bills": bills},
         situation["title"].format(**details),
@@ -71,9 +68,8 @@ def new_booking(table_id: str, guest: str, start: str, party: int) -> Record:
 def _tables(rng: Random, texts: Any) -> Table:
     """Ten tables of different sizes, none as loud as another."""
     tables: Table = {}
-    noises = rng.sample(range(38, 75), 10)
-    sizes = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12)
-    for name, seats, noise in zip(rng.sample(texts["tables"], 10), sizes, noises, strict=True):
+    names, noises = rng.sample(texts["tables"], 10), rng.sample(range(38, 75), 10)
+    for name, seats, noise in zip(names, (2, 3, 4, 5, 6, 7, 8, 9, 10, 12), noises, strict=True):
         table_id = _new_id("tbl", name)
         table = {"table_id": table_id, "table": name, "area": rng.choice(_AREAS), "seats": seats}
         tables[table_id] = {**table, "noise": noise}
@@ -121,13 +117,8 @@ def _bills(rng: Random, names: list[str], dishes: Table) -> Table:
     return bills
 
 
-def _sittings(env: Any, rng: Random) -> list[dict[str, Any]]:
-    day = rng.choice(env.story["days"])
-    return [{"start": f"{day}T{rng.choice(_TIMES)}", "party": rng.randint(2, 8)}]
-
-
-def _taken(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    yield {"guest": rng.choice(env.story["free"]), **_sittings(env, rng)[0]}
+def _sitting(env: Any, rng: Random) -> str:
+    return f"{rng.choice(env.story['days'])}T{rng.choice(_TIMES)}"
 
 
 def _guests(env: Any, rng: Random, argument: str) -> Iterator[dict[str, Any]]:
@@ -145,18 +136,16 @@ PROPOSALS: dict[str, Proposer] = {
     "list_table_bookings": lambda env, rng: [{"date": day} for day in rng.sample(env.story["days"], 2)],
     "find_guest_booking": lambda env, rng: _guests(env, rng, "guest"),
     "find_guest_profile": lambda env, rng: _guests(env, rng, "name"),
-    "find_free_tables": _sittings,
-    "take_table_booking": _taken,
-    "move_table_booking": lambda env, rng: [{"start": _sittings(env, rng)[0]["start"]} for _ in range(2)],
-    "change_booking_table": lambda _env, _rng: [{}],
-    "cancel_table_booking": lambda _env, _rng: [{}],
+    "find_free_tables": lambda env, rng: [{"start": _sitting(env, rng), "party": rng.randint(2, 8)}],
+    "take_table_booking": lambda env, rng: [
+        {"guest": rng.choice(env.story["free"]), "start": _sitting(env, rng), "party": rng.randint(2, 6)}
+    ],
+    "move_table_booking": lambda env, rng: [{"start": _sitting(env, rng)} for _ in range(2)],
+    **dict.fromkeys(("change_booking_table", "cancel_table_booking"), lambda _env, _rng: [{}]),
     "add_booking_wish": lambda env, rng: [{"wish": wish} for wish in rng.sample(env.seeds()["wishes"], 2)],
     "list_menu_dishes": lambda _env, rng: [{"course": course} for course in rng.sample(list(_PRICES), 2)],
-    "preorder_dish": _portions,
-    "open_table_bill": lambda env, _rng: [
-        {"table": env.require("tables", key, "table")["table"]} for key in env.story["seated"][:3]
-    ],
-    "add_dish_to_bill": _portions,
+    **dict.fromkeys(("preorder_dish", "add_dish_to_bill"), _portions),
+    "open_table_bill": lambda env, _rng: [{"table": name} for name in env.story["seated"][:3]],
     "settle_table_bill": lambda _env, rng: [
         {"method": rng.choice(("card", "cash", "voucher"))},
         {"method": rng.choice(("card", "cash")), "tip": float(rng.randint(3, 15))},

@@ -39,7 +39,7 @@ Document = Annotated[
     Semantic("claim_document", surface="word"),
 ]
 Status = Annotated[Literal["open", "paid", "declined"], Semantic("insurance_claim_status", surface="word")]
-Reason = Annotated[Literal["not_covered", "reported_late", "excess_not_reached"], Semantic("claim_refusal", surface="word")]  # fmt: skip
+Reason = Annotated[Literal["not_covered", "duplicate", "unproven"], Semantic("claim_refusal", surface="word")]  # fmt: skip
 
 record = Fields(
     holder_id=HolderId, policy_id=PolicyId, claim_id=ClaimId, adjuster_id=AdjusterId, number=Number,

@@ -169,6 +169,6 @@ PROPOSALS: dict[str, Proposer] = {
     "set_claim_reserve": lambda _env, rng: [{"amount": float(rng.randrange(500, 6000, 250))}],
     "approve_claim_payout": lambda _env, rng: [{}, {"amount": float(rng.randrange(50, 400, 50))}],
     "decline_insurance_claim": lambda _env, rng: [
-        {"reason": rng.choice(("not_covered", "reported_late", "excess_not_reached"))}
+        {"reason": rng.choice(("not_covered", "duplicate", "unproven"))}
     ],
 }

@@ -30,7 +30,7 @@ Failure = Annotated[
     Literal["card_expired", "insufficient_funds", "refused_by_the_bank"],
     Semantic("charge_failure", surface="word"),
 ]
-Reason = Annotated[Literal["too_expensive", "moving_away", "not_used", "unhappy"], Semantic("ending_reason", surface="word")]  # fmt: skip
+Reason = Annotated[Literal["cost", "relocation", "lack_of_use", "poor_service"], Semantic("ending_reason", surface="word")]  # fmt: skip
 
 record = Fields(
     subscriber_id=SubscriberId, plan_id=PlanId, invoice_id=InvoiceId, name=types.Person,

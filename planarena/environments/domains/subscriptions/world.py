@@ -133,7 +133,7 @@ PROPOSALS: dict[str, Proposer] = {
     "pause_subscription": lambda env, rng: [{"until": day_after(env.now, rng.randint(35, 120))}],
     "resume_subscription": lambda _env, _rng: [{}],
     "end_subscription": lambda _env, rng: [
-        {"reason": rng.choice(("too_expensive", "moving_away", "not_used", "unhappy"))}
+        {"reason": rng.choice(("cost", "relocation", "lack_of_use", "poor_service"))}
     ],
     "list_subscriber_invoices": lambda _env, _rng: [{}],
     "list_overdue_invoices": lambda _env, rng: [{}, {"days_late": rng.choice((5, 7, 10))}],

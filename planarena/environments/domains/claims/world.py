@@ -81,18 +81,11 @@ def working_day(now: str, days: int) -> str:
 def new_claim(policy: Record, cause: str, incident: str, estimate: float, today: str) -> Record:
     """Return a claim under a policy for which nothing has been done yet."""
     claim_id = _new_id("icl", policy["policy_id"], cause, incident)
-    claim = {"claim_id": claim_id, "number": f"C-{today[2:4]}-{int(claim_id[4:], 16) % 90_000 + 10_000}"}
+    number = f"C-{today[2:4]}-{int(claim_id[4:], 16) % 90_000 + 10_000}"
+    claim: Record = {"claim_id": claim_id, "number": number, "account": "Taken down on the telephone."}
     claim |= {key: policy[key] for key in ("policy_id", "holder", "kind")}
     claim |= {"cause": cause, "incident": incident, "reported": today, "estimate": estimate, "reserve": 0.0}
-    return {
-        **claim,
-        "account": "Taken down on the telephone.",
-        "status": "open",
-        "reason": "",
-        "adjuster": "",
-        "visit_on": "",
-        "missing": [],
-    }
+    return {**claim, "status": "open", "reason": "", "adjuster": "", "visit_on": "", "missing": []}
 
 
 def _policies(rng: Random, insured: list[str], now: str) -> Table:
@@ -104,7 +97,7 @@ def _policies(rng: Random, insured: list[str], now: str) -> Table:
             _, (low, high), (least, most) = _SUMS[kind]
             policy_id = _new_id("pol", holder, kind)
             number = f"{kind[0].upper()}-{int(policy_id[4:], 16) % 900_000 + 100_000}"
-            policy = {"policy_id": policy_id, "number": number, "holder": holder, "kind": kind}
+            policy: Record = {"policy_id": policy_id, "number": number, "holder": holder, "kind": kind}
             policy |= {"cover": float(rng.randrange(least, most + 1, 1000))}
             policy |= {"excess": float(rng.randrange(low, high + 1, 50))}
             policies[policy_id] = {**policy, "valid_until": day_after(now, rng.randint(40, 700))}

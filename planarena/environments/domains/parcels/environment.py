@@ -16,8 +16,7 @@ from .world import DAYS, PROPOSALS, make_parcels, new_claim
 
 __all__ = ["Parcels"]
 
-STORAGE_FEE = 1.5  # euros a day beyond what is free
-LONGEST_STORAGE = 21  # days from today
+STORAGE_FEE, LONGEST_STORAGE = 1.5, 21  # euros a day, days from today
 
 ParcelId = Annotated[str, Semantic("courier_parcel_id", hidden=True)]
 SlotId = Annotated[str, Semantic("redelivery_slot_id", hidden=True)]
@@ -222,9 +221,7 @@ class Parcels(Environment):
             raise ToolError("not_delivered", f"The parcel from {parcel['sender']} has not been delivered.")
         claim_id = self.new_id("clm", parcel_id)
         if self.state.get("damage_claims", claim_id):
-            raise ToolError(
-                "already_claimed", f"A claim for the parcel from {parcel['sender']} exists already."
-            )
+            raise ToolError("already_claimed", "For that parcel a claim has been filed already.")
         claim = new_claim(parcel_id, damage, amount, day_after(self.now, 10))
         return {**parcel, **self.state.put("damage_claims", claim_id, claim)}
 
@@ -259,11 +256,8 @@ class Parcels(Environment):
             claim_id: The claim; an offer has been made.
         """
         _, parcel = self._offered(claim_id)
-        answer = day_after(self.now, 14)
-        return {
-            **parcel,
-            **self.state.patch("damage_claims", claim_id, status="contested", decision_by=answer),
-        }
+        changes = {"status": "contested", "decision_by": day_after(self.now, 14)}
+        return {**parcel, **self.state.patch("damage_claims", claim_id, **changes)}
 
     def _parcel_of(self, sender: str) -> Record:
         for parcel in self.rows("parcels", sender=sender):

@@ -115,7 +115,7 @@ def _deadlines(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 def _hours(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     for activity in rng.sample(env.seeds()["activities"], 2):
-        yield {"activity": activity, "hours": rng.choice((0.5, 1.5, 2.0, 2.5, 3.0, 3.5, 4.5, 5.0))}
+        yield {"activity": activity, "hours": rng.choice((1.5, 2.0, 2.5, 3.0, 3.5, 4.5, 5.0))}
 
 
 def _documents(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:

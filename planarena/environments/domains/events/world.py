@@ -51,7 +51,7 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
         far = rng.randint(60, 150) if place % 2 else rng.randint(6, 40)
         event = {
             "event_id": event_id, "title": title, "client": client, "date": scenes.day_after(now, far),
-            "email": scenes.mail_of(client, "example.com", shared), "expected": 10 * rng.randint(4, 11),
+            "email": scenes.mail_of(client, "example.com", shared), "expected": 10 * rng.randint(4, 10),
             "budget": float(500 * rng.randint(26, 46)),
         }  # fmt: skip
         if not place % 2:
@@ -80,18 +80,17 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
 
 
 def _venues(rng: Random, names: list[str], districts: list[str]) -> Table:
-    """Three or four venues a district; the larger the dearer, but for one."""
+    """Three or four venues a district; the larger the dearer."""
     found: Table = {}
     left = iter(rng.sample(names, 11))
-    hires, sizes = iter(rng.sample(range(9, 45), 11)), iter(rng.sample(range(12, 36), 11))
-    for district, many in zip(districts, (4, 4, 3), strict=True):
-        for _ in range(many):
-            venue = next(left)
-            venue_id = _new_id("ven", venue)
-            found[venue_id] = {
-                "venue_id": venue_id, "venue": venue, "district": district, "seats": 5 * next(sizes),
-                "hire": 100.0 * next(hires),
-            }  # fmt: skip
+    hires, sizes = rng.sample(range(9, 45), 11), rng.sample(range(16, 40), 11)
+    for place, district in enumerate((*districts, *districts, *districts, *districts[:2])):
+        venue, own = next(left), slice(place % 3, None, 3)
+        venue_id, rank = _new_id("ven", venue), place // 3
+        found[venue_id] = {
+            "venue_id": venue_id, "venue": venue, "district": district, "seats": 5 * sorted(sizes[own])[rank],
+            "hire": 100.0 * sorted(hires[own])[rank],
+        }  # fmt: skip
     return found
 
 

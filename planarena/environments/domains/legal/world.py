@@ -53,11 +53,11 @@ def make_office(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
             "matter_id": matter_id, "matter": matter, "client": four[0], "court": rng.choice(texts["courts"]),
             "lawyer": lawyers[place], "rate": float(10 * rng.randint(16, 32)), "unbilled_hours": hours,
         }  # fmt: skip
-        for number, (name, role) in enumerate(zip(four, PARTS, strict=True)):
+        for nth, (name, role) in enumerate(zip(four, PARTS, strict=True)):
             party_id, email = _new_id("pty", matter_id, name), scenes.mail_of(name, "example.net", shared)
             tables["parties"][party_id] = {
                 "party_id": party_id, "matter_id": matter_id, "name": name, "role": role, "email": email,
-                "place": number,
+                "place": nth,
             }  # fmt: skip
         for _ in range(4 if place else 3):
             task, due = next(tasks), _working_day(now, next(days))

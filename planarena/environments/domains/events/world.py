@@ -67,13 +67,15 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
         _items_of(rng, tables, event, texts["kinds"][kind]["items"])
         for service in rng.sample(SERVICES, rng.choice((1, 2, 2)) if place % 2 else rng.choice((2, 3))):
             _engage(rng, tables, event, service)
+    # Some guests write mail, and some are the planner's own colleagues.
+    writing = guests[:12] if scenes.beside(shared or {}, "email") else []
     situation = rng.choice(scenes.in_season(texts["situations"], now))
     told = {"user": user, "first": chosen[0]["title"], "second": chosen[1]["title"], "client": clients[0]}
     story = {
         "events": [event["title"] for event in chosen],
         "extras": rng.sample(texts["extras"], 2),
         "districts": districts,
-        **scenes.meet(shared, (), {event["client"]: event["email"] for event in chosen}, clients),
+        **scenes.meet(shared, writing, {event["client"]: event["email"] for event in chosen}, clients[:2]),
     }
     title, description = (situation[key].format(**told) for key in ("title", "description"))
     return Seed(tables, title, description, {"now": now, "user_name": user, "events": story["events"]}, story)

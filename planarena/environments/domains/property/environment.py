@@ -240,7 +240,7 @@ class Property(Environment):
     @tool(
         "read",
         gives=record(
-            "flat count times booked", times=[record("slot_id start")], booked=[record("applicant start")]
+            "flat count times booked", times=[record("slot_id start day")], booked=[record("applicant start")]
         ),
     )
     def list_viewing_times(self, vacancy_id: VacancyId) -> Result:
@@ -251,7 +251,7 @@ class Property(Environment):
         """
         flat = self._flat(vacancy_id)
         slots = sorted(self.rows("slots", flat_id=vacancy_id), key=lambda one: str(one["start"]))
-        free = [one for one in slots if "applicant" not in one]
+        free = [{**one, "day": one["start"][:10]} for one in slots if "applicant" not in one]
         if not free:
             raise ToolError("no_times_left", f"No time is left to show {flat}.")
         booked = [one for one in slots if "applicant" in one]

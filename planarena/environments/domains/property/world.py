@@ -163,7 +163,9 @@ def _slots(rng: Random, visitors: list[str], flats: Table, now: str) -> Table:
 
 def _tenants_named(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     owing = sorted(row["name"] for row in env.state.scan("tenants") if row["arrears"] > 0)
-    yield from ({"name": name} for name in [*rng.sample(owing, 2), BOUND])
+    yield from ({"name": name} for name in rng.sample(owing, 2))
+    if not scenes.beside(env.story, "calendar"):  # no colleague rents a flat
+        yield {"name": BOUND}
 
 
 def _vacancies(env: Any, rng: Random) -> Iterator[dict[str, Any]]:

@@ -24,6 +24,8 @@ InterviewerId = Annotated[str, Semantic("interviewer_id", hidden=True)]
 SlotId = Annotated[str, Semantic("interview_slot_id", hidden=True)]
 InterviewId = Annotated[str, Semantic("interview_id", hidden=True)]
 OfferId = Annotated[str, Semantic("job_offer_id", hidden=True)]
+# Candidates are people too, but nobody looks them up among colleagues.
+Candidate = Annotated[str, Semantic("candidate", surface="name")]
 JobTitle = Annotated[str, Semantic("job_title", surface="name")]
 Department = Annotated[str, Semantic("hiring_department", surface="name")]
 Letter = Annotated[str, Semantic("application_letter", surface="name")]
@@ -38,7 +40,7 @@ Stage = Annotated[
 
 record = Fields(
     opening_id=OpeningId, title=JobTitle, department=Department, manager=Person, salary_from=Money,
-    salary_to=Money, closes=Date, application_id=ApplicationId, name=Person, email=EmailAddress, stage=Stage,
+    salary_to=Money, closes=Date, application_id=ApplicationId, name=Candidate, email=EmailAddress, stage=Stage,
     points=Points, years=Count, letter=Letter, expects=Salary, earliest=StartDay, applied=Date,
     interviewer_id=InterviewerId, interviewer=Person, next_free=Datetime, slot_id=SlotId, start=Datetime,
     day=Workday, interview_id=InterviewId, form=Format, offer_id=OfferId, salary=Salary, starts=StartDay,
@@ -100,7 +102,7 @@ class Recruiting(Environment):
             "application_id name email opening_id title stage points years expects earliest letter message?"
         ),
     )
-    def open_application(self, name: Person) -> Result:
+    def open_application(self, name: Candidate) -> Result:
         """Open somebody's application: job, stage, test result, experience, salary wanted, earliest start, letter.
 
         Args:
@@ -139,7 +141,12 @@ class Recruiting(Environment):
         self.state.patch("applications", application_id, stage="turned down", message=message)
         return {**row, "stage": "turned down", "message": message}
 
-    @tool("read", gives=record("count interviewers", interviewers=[record("interviewer_id name next_free")]))
+    @tool(
+        "read",
+        gives=record(
+            "count interviewers", interviewers=[record("interviewer_id name next_free", name=Person)]
+        ),
+    )
     def find_interviewers(self, opening_id: OpeningId) -> Result:
         """List who can interview for an opening, whoever has time soonest first.
 

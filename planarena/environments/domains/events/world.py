@@ -51,7 +51,7 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
         far = rng.randint(60, 150) if place % 2 else rng.randint(6, 40)
         event = {
             "event_id": event_id, "title": title, "client": client, "date": scenes.day_after(now, far),
-            "email": scenes.mail_of(client, "example.com", shared), "expected": 10 * rng.randint(4, 10),
+            "email": scenes.mail_of(client, "example.com", shared), "expected": 10 * rng.randint(4, 9),
             "budget": float(500 * rng.randint(26, 46)),
         }  # fmt: skip
         if not place % 2:
@@ -85,7 +85,7 @@ def _venues(rng: Random, names: list[str], districts: list[str]) -> Table:
     """Three or four venues a district; the larger the dearer."""
     found: Table = {}
     left = iter(rng.sample(names, 11))
-    hires, sizes = rng.sample(range(9, 45), 11), rng.sample(range(16, 40), 11)
+    hires, sizes = rng.sample(range(9, 45), 11), rng.sample(range(17, 41), 11)
     for place, district in enumerate((*districts, *districts, *districts, *districts[:2])):
         venue, own = next(left), slice(place % 3, None, 3)
         venue_id, rank = _new_id("ven", venue), place // 3

@@ -114,17 +114,21 @@ def _new_issues(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
         yield {"repository": repository, "title": title, "label": label}
 
 
+def _people(env: Any, rng: Random) -> list[Any]:
+    # Whoever calls a meeting or has a card need not be a developer.
+    outside = any(common.beside(env.story, domain) for domain in ("calendar", "boards"))
+    return rng.sample(env.story["developers"], 2) + ([] if outside else [BOUND])
+
+
 PROPOSALS: dict[str, Proposer] = {
     "find_code_repository": lambda env, rng: [{"name": one} for one in rng.sample(env.story["repositories"], 2)],
     "list_repository_issues": _issue_lists, "file_repository_issue": _new_issues,
-    "assign_repository_issue": lambda env, rng: [
-        {"developer": one} for one in (*rng.sample(env.story["developers"], 2), BOUND)
-    ],
+    "assign_repository_issue": lambda env, rng: [{"developer": one} for one in _people(env, rng)],
     "close_repository_issue": lambda _env, rng: [{"reason": rng.choice(("fixed", "duplicate", "not_planned"))}],
     "list_change_requests": lambda env, _rng: [{"repository": one} for one in env.story["repositories"][:2]],
     "inspect_change_build": lambda _env, _rng: [{}], "restart_change_build": lambda _env, _rng: [{}],
     "find_change_reviewers": lambda _env, _rng: [{}],
-    "request_change_review": lambda env, rng: [{"reviewer": one} for one in (rng.choice(env.story["developers"]), BOUND)],
+    "request_change_review": lambda env, rng: [{"reviewer": one} for one in _people(env, rng)],
     "approve_change_request": lambda _env, _rng: [{}], "merge_change_request": lambda _env, _rng: [{}],
     "publish_code_release": lambda _env, rng: [{"part": rng.choice(("patch", "patch", "minor", "major"))}],
 }  # fmt: skip

@@ -113,7 +113,7 @@ class Farm(Environment):
         total = sum(row["rain"] for row in found)
         return {"total_rain": total, "days": found, "wettest": wettest, "first_dry": first_dry}
 
-    @tool("create", gives=record("watering_id name date millimetres cubic_metres cost", cost=Money))
+    @tool("create", gives=record("watering_id name date millimetres cubic_metres cost"))
     def water_farm_field(self, field_id: FieldId, date: Date, millimetres: Millimetres) -> Result:
         """Plan to water a field; a field is watered once a day at most.
 

@@ -43,7 +43,7 @@ def make_farm(texts: Any, rng: Random, shared: common.Shared | None = None) -> S
         },
         "offers": _offers(rng, farm, contacts), "sales": {},
     }  # fmt: skip
-    _add_crews(rng, tables, farm, contacts[9:])
+    _add_crews(rng, tables, farm, contacts[9:12])
     _add_plans(rng, tables, now)
     _add_sales(rng, tables, farm)
     situation = rng.choice(texts["situations"])
@@ -56,10 +56,10 @@ def make_farm(texts: Any, rng: Random, shared: common.Shared | None = None) -> S
         "contact": contacts[0],
     }
     title, description = (situation[part].format(**details) for part in ("title", "description"))
-    mails = {name: common.mail_of(name, texts["mail_domain"], shared) for name in contacts[:4]}
+    mails = {name: common.mail_of(name, texts["mail_domain"], shared) for name in contacts[:12]}
     story = {
         "crops": [crop["crop"] for crop in crops], "fields": [fields[0], fields[4], fields[8]],
-        **common.meet(shared, contacts[9:11], mails, contacts[:4]),
+        **common.meet(shared, contacts[:12], mails, contacts[:3]),
     }  # fmt: skip
     return Seed(tables, title, description, {"now": now, "user_name": user}, story)
 
@@ -74,7 +74,7 @@ def _fields(rng: Random, farm: dict[str, Any]) -> Table:
             name = next(names)
             field_id = _new_id("fld", name)
             fields[field_id] = {
-                "field_id": field_id, "name": name, "crop": crop["crop"], "hectares": rng.randint(6, 60) / 2,
+                "field_id": field_id, "name": name, "crop": crop["crop"], "hectares": rng.randint(3, 24) / 2,
                 "moisture": moisture, "ripe_on": common.day_after(farm["now"], ahead),
             }  # fmt: skip
     return fields
@@ -115,7 +115,7 @@ def _add_crews(rng: Random, tables: dict[str, Table], farm: dict[str, Any], boss
     """Four crews for each kind of gear; the cheaper one is, the later it has time."""
     names = iter(rng.sample(farm["texts"]["crews"], 12))
     for gear in sorted({crop["gear"] for crop in farm["crops"]}):
-        prices = sorted(rng.sample(range(95, 310, 5), 4))
+        prices = sorted(rng.sample(range(60, 175, 5), 4))
         days = sorted(rng.sample(range(6, 26), 4), reverse=True)
         for price, ahead in zip(prices, days, strict=True):
             crew = next(names)

@@ -49,7 +49,7 @@ record = Fields(
     label=SampleLabel, code=SampleCode, client=Person, operator=Person, method=Method, state=State,
     due=Workday, shelf=Shelf, instrument=Instrument, start=Datetime, before=Datetime, cost=Money,
     number=Number, parameter=Parameter, value=Measured, share=Share, over=Count, ready=Workday,
-    price=Payable, total=Payable, reagent=ReagentName, bottles=Stock, on_order=Stock, ordered=Bottles,
+    price=Money, total=Payable, reagent=ReagentName, bottles=Stock, on_order=Stock, ordered=Bottles,
     cupboard=Shelf, expires=Date, arrives=Workday, supplier=Supplier, bottle_price=Money, count=Count,
 )  # fmt: skip
 RUN = record("run_id number instrument start")

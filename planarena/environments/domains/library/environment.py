@@ -144,7 +144,7 @@ class Library(Environment):
             branch: Where it is picked up.
         """
         book = self.require("books", book_id, "book")
-        self._branch(branch)
+        self.require("branches", branch, "branch")
         if any(loan["book_id"] == book_id for loan in self._of("loans", reader)):
             raise ToolError("already_borrowed", f'{reader} has "{book["title"]}" at home.')
         holds = self._of("holds", reader)
@@ -180,7 +180,7 @@ class Library(Environment):
             branch: Where it will be picked up instead.
         """
         hold = self.require("holds", hold_id, "reservation")
-        self._branch(branch)
+        self.require("branches", branch, "branch")
         if hold["branch"] == branch:
             raise ToolError("same_branch", f'"{hold["title"]}" is to be picked up at {branch} already.')
         return {**self.state.patch("holds", hold_id, branch=branch), "before": hold["branch"]}
@@ -216,7 +216,6 @@ class Library(Environment):
         fine = self.require("fines", fine_id, "fine")
         self.state.delete("fines", fine_id)
         code = f"R-{int(fine_id[4:], 16) % 90_000 + 10_000}"
-        self.state.put("receipts", code, {"fine_id": fine_id, "amount": fine["amount"]})
         return {**fine, "code": code, "left": _sum(self._of("fines", fine["reader"]))}
 
     @tool("read", gives=record("branch address closes closed_on"))
@@ -226,7 +225,7 @@ class Library(Environment):
         Args:
             branch: Name of the branch.
         """
-        return self._branch(branch)
+        return self.require("branches", branch, "branch")
 
     @tool("read", gives=record("count events", events=[EVENT]))
     def list_library_events(self, audience: Audience, before: Date | None = None) -> Result:
@@ -268,12 +267,6 @@ class Library(Environment):
         if self.state.get("cards", reader) is None:
             raise ToolError("no_such_reader", f"{reader} has no card in this household.")
         return self.rows(table, reader=reader)
-
-    def _branch(self, name: str) -> Record:
-        branch = self.state.get("branches", name)
-        if branch is None:
-            raise ToolError("no_such_branch", f"There is no branch named {name}.")
-        return branch
 
     def _waiting(self, book: Record) -> int:
         """How many readers wait for a book: those of other households, and of this one."""

@@ -37,12 +37,13 @@ def _open_day(now: str, ahead: int) -> str:
 def make_branches(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     """Make a library, a pure function of `rng` and `shared`; the user looks after the cards of three relatives."""
     people = load_people()
-    now = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(('08:10', '12:30', '17:45'))}"
-    now = keep(shared, "now", now)
+    moment = (
+        f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(('08:10', '12:30', '17:45'))}"
+    )
+    now = keep(shared, "now", moment)
     given, family = rng.sample(people["given"], 24), rng.sample(people["family"], 18)
     user = cast_people([f"{given[0]} {family[0]}"], shared)[0]
-    first_names = [first for first in given[1:6] if not user.startswith(f"{first} ")]
-    readers = [f"{first} {user.rsplit(' ', 1)[-1]}" for first in first_names[:3]]
+    readers = [f"{one} {user.rsplit(' ', 1)[-1]}" for one in given[1:6] if not user.startswith(f"{one} ")][:3]
     authors = [f"{first} {last}" for first, last in zip(given[7:], family[1:], strict=False)]
     branches: Table = {}
     for place, name in enumerate(rng.sample(texts["branches"], 4)):
@@ -57,7 +58,7 @@ def make_branches(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     details = {"user": user, "first": readers[0], "second": readers[1], "branch": next(iter(branches))}
     loans, holds = _cards(rng, readers, books, list(branches), now)
     tables: dict[str, Table] = {
-        "branches": branches, "books": books, "loans": loans, "holds": holds, "receipts": {}, "places": {},
+        "branches": branches, "books": books, "loans": loans, "holds": holds, "places": {},
         "cards": {reader: {"reader": reader} for reader in (user, *readers)},
         "fines": _fines(rng, texts, readers), "events": _events(rng, texts, list(branches), now),
     }  # fmt: skip

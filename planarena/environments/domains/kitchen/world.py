@@ -70,7 +70,7 @@ def make_kitchen(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     story = {
         "kinds": kinds, "cooks": cooks, "stored": sorted(pantry), "wanted": wanted,
         "free": [day_after(now, ahead) for ahead in (7, 8, 9)], "soon": sorted(one["best_before"] for one in pantry.values())[rng.randint(1, 4)],
-        "longest": rng.choice((30, 40, 45, 60)), **meet(shared, cooks),
+        "longest": -(-sorted(one["duration"] for one in recipes.values() if one["kind"] == kinds[1])[2] // 5) * 5, **meet(shared, cooks),
     }  # fmt: skip
     facts = {"now": now, "user_name": user, "household": cooks}
     title, description = (situation[part].format(**details) for part in ("title", "description"))

@@ -38,6 +38,7 @@ ClassTitle = Annotated[str, Semantic("gym_class_title", surface="name")]
 Plan = Annotated[str, Semantic("membership_plan", surface="name")]
 Area = Annotated[str, Semantic("locker_area", surface="name")]
 Number = Annotated[str, Semantic("locker_number", surface="name")]
+ContractDay = Annotated[str, Semantic("contract_day", surface="date")]
 Code = Annotated[str, Semantic("gym_code", surface="name")]
 Weeks = Annotated[int, Semantic("pause_weeks", surface="number", minimum=1, maximum=12)]
 Months = Annotated[int, Semantic("locker_months", surface="number", minimum=1, maximum=12)]
@@ -51,8 +52,8 @@ record = Fields(
     locker_id=LockerId, title=ClassTitle, coach=Person, name=Person, friend=Person, start=Datetime, date=Date,
     duration=Minutes, places_left=Count, spot=Count, position=Count, count=Count, passes_left=Count,
     litres=Count, rate=Money, monthly_fee=Money, monthly_price=Money, price=Payable, total=Payable,
-    fee=Payable, saved=Credit, rating=Rating, plan=Plan, number=Number, area=Area, code=Code, renews_on=Date,
-    until=Date, from_date=Date,
+    fee=Payable, saved=Credit, rating=Rating, plan=Plan, number=Number, area=Area, code=Code, renews_on=ContractDay,
+    until=ContractDay, from_date=Date,
 )  # fmt: skip
 CLASS = record("class_id title coach start date duration places_left")
 BOOKED = record("booking_id title coach start date duration")

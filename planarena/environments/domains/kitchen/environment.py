@@ -27,12 +27,13 @@ Dish = Annotated[str, Semantic("recipe_title", surface="name")]
 Item = Annotated[str, Semantic("grocery_item", surface="name")]
 Amount = Annotated[str, Semantic("grocery_amount", surface="name")]
 Place = Annotated[str, Semantic("kitchen_place", surface="name")]
+BestBefore = Annotated[str, Semantic("best_before", surface="date")]
 Aisle = Annotated[str, Semantic("shop_aisle", surface="name")]
 Packs = Annotated[int, Semantic("grocery_packs", surface="number", minimum=1, maximum=9)]
 
 record = Fields(
     recipe_id=RecipeId, meal_id=MealId, line_id=LineId, dish=Dish, duration=Minutes, rating=Rating, item=Item,
-    amount=Amount, place=Place, aisle=Aisle, date=Date, before=Date, best_before=Date, next_free=Date,
+    amount=Amount, place=Place, aisle=Aisle, date=Date, before=Date, best_before=BestBefore, next_free=Date,
     cook=Person, price=Money, total=Payable, count=Count,
 )  # fmt: skip
 RECIPE = record("recipe_id dish duration rating")

@@ -37,14 +37,18 @@ def make_kitchen(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     user, *others = cast_people(names, shared)
     recipes: Table = {}
     kinds = rng.sample(sorted(texts["recipes"]), 3)
-    ratings = iter(rng.sample(range(21, 50), 15))
+    ratings = rng.sample(range(21, 50), 15)
     for kind in kinds:
-        for dish in rng.sample(sorted(texts["recipes"][kind]), 5):
-            duration, needs = texts["recipes"][kind][dish]
+        by_time = sorted(
+            (texts["recipes"][kind][dish][0], dish) for dish in rng.sample(sorted(texts["recipes"][kind]), 5)
+        )
+        ratings = ratings[5:] + ratings[:5]
+        for (duration, dish), rating in zip(by_time, _best_later(ratings[:5]), strict=True):
+            needs = texts["recipes"][kind][dish][1]
             recipe_id = _new_id("rcp", dish)
             recipes[recipe_id] = {
                 "recipe_id": recipe_id, "dish": dish, "kind": kind, "duration": duration, "needs": needs,
-                "rating": next(ratings) / 10,
+                "rating": rating / 10,
             }  # fmt: skip
     used = sorted({item for recipe in recipes.values() for item in recipe["needs"]})
     more = rng.sample(sorted(set(texts["items"]) - set(used)), 5)
@@ -75,6 +79,11 @@ def make_kitchen(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     facts = {"now": now, "user_name": user, "household": cooks}
     title, description = (situation[part].format(**details) for part in ("title", "description"))
     return Seed(tables, title, description, facts, story)
+
+
+def _best_later(values: list[int]) -> list[int]:
+    """Return the values so that the highest is not the first: what is quickest is not the best as well."""
+    return values if values[0] < max(values) else [*values[1:], values[0]]
 
 
 def _pantry(rng: Random, recipes: Table, used: list[str], goods: Table, now: str) -> Table:

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from planarena.environments.contract import Environment, Seed, ToolError, tool
 from planarena.environments.domains.shared import Shared, day_after
 from planarena.environments.domains.types import (
-    Address,
     Count,
     Date,
     Datetime,
@@ -37,6 +36,7 @@ BookTitle = Annotated[str, Semantic("book_title", surface="name")]
 Author = Annotated[str, Semantic("book_author", surface="name")]
 Branch = Annotated[str, Semantic("library_branch", surface="name")]
 Shelf = Annotated[str, Semantic("shelf_mark", surface="name")]
+Street = Annotated[str, Semantic("library_address", surface="name")]
 EventTitle = Annotated[str, Semantic("library_event_title", surface="name")]
 Code = Annotated[str, Semantic("library_code", surface="name")]
 Cause = Annotated[str, Semantic("fine_cause", surface="name")]
@@ -51,7 +51,7 @@ record = Fields(
     book_id=BookId, loan_id=LoanId, hold_id=HoldId, fine_id=FineId, event_id=EventId, title=BookTitle,
     author=Author, year=Year, branch=Branch, shelf=Shelf, reader=Person, due=Workday, before=Workday,
     start=Datetime, borrowed=Date, amount=Payable, total=Payable, left=Payable, cause=Cause, code=Code,
-    address=Address, closes=Time, closed_on=Weekday, count=Count, waiting=Count, position=Count,
+    address=Street, closes=Time, closed_on=Weekday, count=Count, waiting=Count, position=Count,
     places_left=Count,
 )  # fmt: skip
 BOOK = record("book_id title author year")

@@ -72,13 +72,19 @@ def make_branches(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     return Seed(tables, title, description, facts, story)
 
 
+def _best_later(values: list[int]) -> list[int]:
+    """Return the values so that the highest is not the first: what is newest is not the best as well."""
+    return values if values[0] < max(values) else [*values[1:], values[0]]
+
+
 def _books(rng: Random, texts: Any, authors: list[str], branches: list[str]) -> Table:
     """Sixteen books of four kinds, each on the shelf in some branches; for some of them others wait."""
     books: Table = {}
-    lent = iter(rng.sample(range(12, 400), 16))
+    lent = rng.sample(range(12, 400), 16)
     for subject in rng.sample(sorted(texts["books"]), 4):
-        years = rng.sample(range(1996, 2026), 4)
-        for title, year in zip(rng.sample(texts["books"][subject], 4), years, strict=True):
+        years, lent = sorted(rng.sample(range(1996, 2026), 4), reverse=True), lent[4:] + lent[:4]
+        titles = rng.sample(texts["books"][subject], 4)
+        for title, year, times in zip(titles, years, _best_later(lent[:4]), strict=True):
             book_id = _new_id("bok", title)
             some = rng.sample(branches, rng.choice((0, 1, 1, 2, 2, 3)))
             shelved = [
@@ -86,7 +92,7 @@ def _books(rng: Random, texts: Any, authors: list[str], branches: list[str]) -> 
             ]
             books[book_id] = {
                 "book_id": book_id, "title": title, "author": rng.choice(authors), "subject": subject,
-                "year": year, "lent": next(lent), "shelved": shelved,
+                "year": year, "lent": times, "shelved": shelved,
                 "waiting": rng.randint(1, 6) if not some and rng.random() < 0.6 else 0,
             }  # fmt: skip
     return books

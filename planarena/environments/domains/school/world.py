@@ -76,7 +76,7 @@ def make_school(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
         "new": {course: rng.choice(texts["next"][one]) for course, one in zip(courses, subjects, strict=True)},
         "days": [_school_day(now, ahead) for ahead in rng.sample(range(8, 27), 3)],
         "past": [_school_day(now, -age) for age in rng.sample(range(1, 6), 2)],
-        **meet(shared, parents[:6], {one["parent"]: one["email"] for one in some}),
+        **meet(shared, (), {one["parent"]: one["email"] for one in some}, parents[:6]),
     }  # fmt: skip
     facts = {"now": now, "user_name": user, "courses": courses}
     title, description = (situation[part].format(**details) for part in ("title", "description"))

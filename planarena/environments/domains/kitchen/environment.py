@@ -25,6 +25,8 @@ LineId = Annotated[str, Semantic("grocery_line_id", hidden=True)]
 Kind = Annotated[str, Semantic("recipe_kind", surface="name")]
 Dish = Annotated[str, Semantic("recipe_title", surface="name")]
 Item = Annotated[str, Semantic("grocery_item", surface="name")]
+# What is to be bought is another thing than what is there: nobody buys what has to be used up.
+Wanted = Annotated[str, Semantic("wanted_item", surface="name")]
 Amount = Annotated[str, Semantic("grocery_amount", surface="name")]
 Place = Annotated[str, Semantic("kitchen_place", surface="name")]
 BestBefore = Annotated[str, Semantic("best_before", surface="date")]
@@ -86,7 +88,7 @@ class Kitchen(Environment):
         needs = [self._need(item, quantity) for item, quantity in recipe["needs"].items()]
         return {**recipe, "count": len(needs), "ingredients": needs}
 
-    @tool("read", gives=record("dish count missing", missing=[NEED]))
+    @tool("read", gives=record("dish count missing", missing=[record("item amount", item=Wanted)]))
     def find_missing_ingredients(self, recipe_id: RecipeId) -> Result:
         """List what a recipe takes beyond what the pantry holds.
 
@@ -209,7 +211,7 @@ class Kitchen(Environment):
         return {"count": len(lines), "total": self._total(), "lines": lines}
 
     @tool("create", gives=record("item amount aisle total"))
-    def add_grocery_item(self, item: Item, packs: Packs | None = None) -> Result:
+    def add_grocery_item(self, item: Wanted, packs: Packs | None = None) -> Result:
         """Put something on the shopping list that is not there yet.
 
         Args:

@@ -51,6 +51,22 @@ ALONE = {
     "notes": ("4cd60760c3cc3b91", "da77bde83891b032"),
     "energy": ("ab1f88c3199b3fe6", "cb2083fa2df5045e"),
     "vehicles": ("fcf65a5de4f2a2d1", "cfea206cd0f5003c"),
+    "laboratory": ("a1779293b00617e6", "ebf9a4dab88aa133"),
+    "code_hosting": ("2a172f13fc145b69", "6124a8f2bed6b9d2"),
+    "cloud": ("d331ce28848d45db", "74d1c16a3c3402b4"),
+    "farm": ("deade90d717b1cbc", "d391d16afdd074b0"),
+    "property": ("c4bcb37a673a2806", "cf70a402d1f52cf0"),
+    "events": ("c440a25c23b88cdf", "1163c699411da129"),
+    "recruiting": ("f499b1d44922ad44", "bf1fd9f736ef2b40"),
+    "legal": ("cf4e9c3e85e2f8b0", "ae10da54dfd8613c"),
+    "library": ("2429c34939bf42d7", "ac22dc04a4a8bef3"),
+    "gym": ("9b495e985e25812c", "83271b9b2f4c1f93"),
+    "kitchen": ("e6c0bb7dd0f7dd92", "cb5c1f9ee81d1cf7"),
+    "school": ("8b2980989f6e4d7b", "c39e4b7ae0ce03ea"),
+    "parcels": ("e6214b29aa4868a8", "037a06768f73d2b8"),
+    "claims": ("864cbe5c8708d951", "5585a8173f1428b1"),
+    "subscriptions": ("d031490198287c2e", "9787cb0b230f6c5f"),
+    "restaurant": ("4a7382b1184d023c", "251d130cb71734be"),
 }
 
 

@@ -33,6 +33,8 @@ __all__ = [
 DOMAINS: tuple[str, ...] = (
     *("travel", "calendar", "banking", "smart_home", "email", "files", "shopping", "support"),
     *("music", "clinic", "boards", "inventory", "hr", "notes", "energy", "vehicles"),
+    *("library", "gym", "kitchen", "school", "parcels", "claims", "subscriptions", "restaurant"),
+    *("property", "events", "recruiting", "legal", "laboratory", "code_hosting", "cloud", "farm"),
 )
 # Beside the domains: no build draws it.
 STUDY = "errands"

@@ -230,7 +230,8 @@ def _turns(aims: list[tuple[str, str, Aim]], rng: Random) -> Iterator[tuple[str,
 def _weight(aim: Aim) -> float:
     """Return how readily an aim is drawn: single look-ups are the easiest to have, and teach the least."""
     several = any(pick.all for _, pick in aim.picks.values())
-    return len(aim.calls) ** _LONG_FIRST * (_FAN_OUT if several else 1.0)
+    long: float = float(len(aim.calls)) ** _LONG_FIRST
+    return long * _FAN_OUT if several else long
 
 
 def _drawn(

@@ -26,9 +26,8 @@ from planarena.generate.surfaces import surface
 from planarena.generate.templates import Segment, counted, segments_of
 from planarena.pipeline.aimed import Aimed, Picked, Said
 from planarena.pipeline.execute.carried import outputs_of, pointer_in
-from planarena.pipeline.language.conversations.aim_lines import AIM_ANSWERS, AIM_MESSAGES
+from planarena.pipeline.language.conversations.aim_lines import AIM_ANSWERS, AIM_MESSAGES, AimTeller
 from planarena.pipeline.language.conversations.lines import FOR_GOOD
-from planarena.pipeline.language.conversations.telling import Told
 from planarena.pipeline.products import Act, Executed
 
 __all__ = ["aim_steps", "aim_teller_of"]
@@ -194,7 +193,7 @@ _OF_MACHINES = 2
 _SHIELD, _SHIELDED = 0xE000, 0x1800
 
 
-class Aimful(Told):
+class Aimful(AimTeller):
     """One way of telling a task whose messages follow aims."""
 
     def __init__(self, task: Executed, *given: object) -> None:

@@ -256,7 +256,7 @@ class Farm(Environment):
         return {"count": len(found), "sales": found, "largest": largest}
 
     @tool("update", gives=record("number buyer amount pay_by"))
-    def send_payment_reminder(self, sale_id: SaleId) -> Result:
+    def remind_buyer(self, sale_id: SaleId) -> Result:
         """Remind a buyer of a sale that has not been paid; it is to be paid within two weeks.
 
         Args:

@@ -181,5 +181,5 @@ PROPOSALS: dict[str, Proposer] = {
     "move_field_harvest": lambda env, rng: [{"date": common.day_after(env.now, rng.randint(31, 36))}],
     "check_farm_store": _crops, "find_crop_buyers": _crops,
     "sell_farm_crop": lambda _env, rng: [{"tonnes": rng.randrange(5, 32, rng.choice((1, 5)))}],
-    "list_unpaid_sales": lambda _env, _rng: [{}], "send_payment_reminder": lambda _env, _rng: [{}],
+    "list_unpaid_sales": lambda _env, _rng: [{}], "remind_buyer": lambda _env, _rng: [{}],
 }  # fmt: skip

@@ -85,7 +85,7 @@ class Kitchen(Environment):
             recipe_id: The recipe.
         """
         recipe = self.require("recipes", recipe_id, "recipe")
-        needs = [self._need(item, quantity) for item, quantity in recipe["needs"].items()]
+        needs = [self._need(item, quantity) for item, quantity in sorted(recipe["needs"].items())]
         return {**recipe, "count": len(needs), "ingredients": needs}
 
     @tool("read", gives=record("dish count missing", missing=[record("item amount", item=Wanted)]))
@@ -255,7 +255,7 @@ class Kitchen(Environment):
     def _missing(self, recipe: Record) -> dict[str, int]:
         """Return by item what a recipe takes beyond what there is."""
         stored = {one["item"]: one["quantity"] for one in self.state.scan("pantry")}
-        lacks = {item: quantity - stored.get(item, 0) for item, quantity in recipe["needs"].items()}
+        lacks = {item: quantity - stored.get(item, 0) for item, quantity in sorted(recipe["needs"].items())}
         return {item: quantity for item, quantity in lacks.items() if quantity > 0}
 
     def _want(self, item: str, quantity: int) -> Record:

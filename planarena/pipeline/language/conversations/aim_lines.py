@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
+from planarena.environments.goals import Aim
 from planarena.generate.checks import QueryFaultError
 from planarena.generate.mentions import holds
 from planarena.generate.spelling import capital
@@ -17,12 +18,10 @@ from planarena.pipeline.language.conversations.failed_call import hiccup, spoken
 from planarena.pipeline.language.conversations.lines import FOR_GOOD, Lines
 from planarena.pipeline.language.conversations.missing_value import FORMAL, GIVEN, SHORT, addressed
 from planarena.pipeline.language.conversations.rule import LEFT
+from planarena.pipeline.language.conversations.telling import Told
 from planarena.pipeline.products import Act
 
-if TYPE_CHECKING:
-    from planarena.pipeline.language.aims import Aimful
-
-__all__ = ["AIM_ANSWERS", "AIM_MESSAGES"]
+__all__ = ["AIM_ANSWERS", "AIM_MESSAGES", "AimTeller"]
 
 _REFUSED = (
     "I'm sorry, I can't {0}. {1}", "I'm not allowed to {0}: {2}", "That is something I may not do for you. {1}",
@@ -61,6 +60,46 @@ _YES = ("Yes, please.", "Yes, go ahead.", "Yes, do that.", "Yes, I'm sure.", "Ye
 _GOES_ON = re.compile(r"[.?!]\s+\S+(\s+\S+){9}")
 
 
+class AimTeller(Told):
+    """What these lines ask of whoever tells messages that follow aims; `Aimful` answers it."""
+
+    aims: dict[int, Aimed]
+
+    def aim_of(self, aimed: Aimed) -> Aim:
+        """Return the aim that a message follows."""
+        raise NotImplementedError
+
+    def aim_at(self, said: Said) -> Aim:
+        """Return the aim that has a value."""
+        raise NotImplementedError
+
+    def say(self, aimed: Aimed, ways: Sequence[str], turn: int, *, again: bool = False) -> str:
+        """Write a whole message in one of several ways."""
+        raise NotImplementedError
+
+    def choose(self, ways: Sequence[str]) -> str:
+        """Return the way that was used least."""
+        raise NotImplementedError
+
+    def written(self, aimed: Aimed, way: str) -> str:
+        """Write a way with its values."""
+        raise NotImplementedError
+
+    def unnoted(self, aimed: Aimed, ways: Sequence[str]) -> str:
+        """Write one of several ways as the assistant says it."""
+        raise NotImplementedError
+
+    def value_of(self, one: Said) -> str:
+        """Write a value as the user says it, and note that it was said."""
+        raise NotImplementedError
+
+    def own_answer(
+        self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]], *, lead: bool = True
+    ) -> str:
+        """Write what an answer tells."""
+        raise NotImplementedError
+
+
 def _said(aimed: Aimed, act: Act) -> Said:
     """Return the value of an aim that a message is about."""
     found = next((one for one in aimed.said if (act.step, act.argument) in one.places), None)
@@ -69,7 +108,7 @@ def _said(aimed: Aimed, act: Act) -> Said:
     return found
 
 
-def _shown(of: Aimful, one: Said, value: Any = None) -> str:
+def _shown(of: AimTeller, one: Said, value: Any = None) -> str:
     """Write a value as the user would alone, in quotation marks where the ways have some; only the right one is noted."""
     known = list(of.said)
     text = of.value_of(one if value is None else replace(one, value=value))
@@ -79,7 +118,7 @@ def _shown(of: Aimful, one: Said, value: Any = None) -> str:
     return f'"{text}"' if any(f'"{{{one.name}}}"' in way for way in aim.ways) else text
 
 
-def _lacking(of: Aimful, act: Act, turn: int) -> str:
+def _lacking(of: AimTeller, act: Act, turn: int) -> str:
     """Write the message that leaves a value out; what it asks for is carried out after the next one."""
     aimed = of.aims[turn + 1]
     said = _said(aimed, act)
@@ -92,12 +131,12 @@ def _lacking(of: Aimful, act: Act, turn: int) -> str:
     return text
 
 
-def _question(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
+def _question(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
     aimed = of.aims[turn + 1]
     return of.unnoted(aimed, of.aim_of(aimed).lacking[_said(aimed, act).name].asks)
 
 
-def _given(of: Aimful, act: Act, turn: int) -> str:
+def _given(of: AimTeller, act: Act, turn: int) -> str:
     aimed = of.aims[turn]
     said = _said(aimed, act)
     gives = of.aim_of(aimed).lacking[said.name].gives
@@ -107,7 +146,7 @@ def _given(of: Aimful, act: Act, turn: int) -> str:
     return Lines(of).line(Lines(of).pick(forms).format(_shown(of, said), ""))
 
 
-def _slipped(of: Aimful, act: Act, turn: int) -> str:
+def _slipped(of: AimTeller, act: Act, turn: int) -> str:
     """Write a message that says a value and corrects it."""
     aimed = of.aims[turn]
     said = _said(aimed, act)
@@ -130,7 +169,7 @@ def _slipped(of: Aimful, act: Act, turn: int) -> str:
     raise QueryFaultError("not_corrected", f"{said.name} of {aimed.name} is said last in no way")
 
 
-def _corrected(of: Aimful, act: Act, turn: int) -> str:
+def _corrected(of: AimTeller, act: Act, turn: int) -> str:
     """Write a message that wants an aim with another value than before; what else was said holds."""
     aimed = of.aims[turn]
     said = _said(aimed, act)
@@ -143,7 +182,7 @@ def _corrected(of: Aimful, act: Act, turn: int) -> str:
     return Lines(of).line(Lines(of).pick(LOOKS if reads else CORRECTS).format(right, wrong))
 
 
-def _instead(of: Aimful, act: Act, turn: int) -> str:
+def _instead(of: AimTeller, act: Act, turn: int) -> str:
     """Write the message that wants an aim with a value that works, or that a rule allows."""
     aimed = of.aims[turn]
     said = _said(aimed, act)
@@ -155,7 +194,7 @@ def _instead(of: Aimful, act: Act, turn: int) -> str:
     return Lines(of).line(capital(text))
 
 
-def _asked_first(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
+def _asked_first(of: AimTeller, act: Act, turn: int) -> str:  # noqa: ARG001
     """Write the message that asks for what needs a yes; all of it is carried out after the next one, or nothing."""
     aimed = of.aims.get(turn + 1) or of.aims[turn]
     if of.talk.at(turn + 1, "declines"):
@@ -163,29 +202,29 @@ def _asked_first(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
     return of.say(aimed, of.aim_of(aimed).ways, turn, again=True)
 
 
-def _agreed(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
+def _agreed(of: AimTeller, act: Act, turn: int) -> str:  # noqa: ARG001
     return Lines(of).spoken(Lines(of).pick(_YES))
 
 
-def _asked(of: Aimful, act: Act, turn: int) -> str:  # noqa: ARG001
+def _asked(of: AimTeller, act: Act, turn: int) -> str:  # noqa: ARG001
     aimed = of.aims[turn]
     return of.say(aimed, of.aim_of(aimed).ways, turn, again=True)
 
 
-def _deed(of: Aimful, aimed: Aimed) -> str:
+def _deed(of: AimTeller, aimed: Aimed) -> str:
     aim = of.aim_of(aimed)
     # What belongs to the user stands in values, too: "my credit card".
     return addressed(of.unnoted(aimed, (aim.deed,))) if aim.deed else ""
 
 
-def _refused(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
+def _refused(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
     deed = _deed(of, of.aims[turn])
     rule = str(act.value)
     forms = [one for one in _REFUSED if deed or "{0}" not in one]
     return Lines(of).pick(forms).format(deed, rule, rule[:1].lower() + rule[1:])
 
 
-def _confirm(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
+def _confirm(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
     aimed = of.aims[turn] if of.talk.at(turn + 1, "declines") else of.aims[turn + 1]
     deed = _deed(of, aimed)
     if not deed:
@@ -193,11 +232,11 @@ def _confirm(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]])
     return Lines(of).pick(_CONFIRM).format(deed)
 
 
-def _left(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
+def _left(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
     return Lines(of).pick(LEFT)
 
 
-def _failed(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:
+def _failed(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:
     """Write the answer: that it did not work, and what else is done; or that it worked in the end."""
     done = Lines(of).asked_at(turn)
     if act.argument != FOR_GOOD:
@@ -213,7 +252,7 @@ def _failed(of: Aimful, act: Act, turn: int, needed: Sequence[tuple[int, str]]) 
     return f"{of.own_answer(turn, done, needed, lead=False)} {failure}" if done else failure
 
 
-AIM_MESSAGES: dict[str, Callable[[Aimful, Act, int], str]] = {
+AIM_MESSAGES: dict[str, Callable[[AimTeller, Act, int], str]] = {
     "lacks": _lacking,
     "gives": _given,
     "slips": _slipped,
@@ -224,7 +263,7 @@ AIM_MESSAGES: dict[str, Callable[[Aimful, Act, int], str]] = {
     "forbids": _asked,
     "fails": _asked,
 }
-AIM_ANSWERS: dict[str, Callable[[Aimful, Act, int, Sequence[tuple[int, str]]], str]] = {
+AIM_ANSWERS: dict[str, Callable[[AimTeller, Act, int, Sequence[tuple[int, str]]], str]] = {
     "lacks": _question,
     "forbids": _refused,
     "confirms": _confirm,

@@ -296,7 +296,8 @@ def test_rules_are_kept_by_the_gold_and_broken_by_the_call_that_they_are_about(
     ]
     assert seen["confirmed"] > 1
     assert {one["mutation"] for one in unmade} == {"forbidden_call", "unconfirmed_call"}
-    assert all(one["outcome"] == "diverges" for one in unmade)
+    # What is not confirmed may fail as well, where it comes too early.
+    assert {one["outcome"] for one in unmade} <= {"diverges", "error"}
 
 
 def test_who_follows_an_injected_order_misses_the_goal(

@@ -242,7 +242,7 @@ def start_server(
         How it is, and its process.
 
     Raises:
-        UserError: One runs already, the port is taken, or a name is refused.
+        UserError: One runs already, the port is taken or none, or a name is refused.
         EnvironmentUnavailableError: The managed environment cannot be built.
         PlanArenaError: The server ended before it answered.
     """
@@ -253,8 +253,8 @@ def start_server(
             where=str(data_dir),
             fix="`planarena audit down` stops it",
         )
-    ensure_credentials(data_dir, annotators)
     _check_port(host, port)
+    ensure_credentials(data_dir, annotators)
     environment = managed.environment("argilla", progress=progress)
     folder = files("planarena.annotation") / "server"
     if not isinstance(folder, Path):
@@ -289,14 +289,23 @@ def _open_log(data_dir: Path) -> Any:
 
 
 def _check_port(host: str, port: int) -> None:
+    """Refuse an address that the server could not take, before anything is written or installed.
+
+    Raises:
+        UserError: Likewise; port 0 too, since the server is found again by the port that was asked for.
+    """
+    if not 0 < port < 1 << 16:
+        raise UserError(
+            f"{port} is no port of a server", where="--port", fix="name a port from 1 to 65535, such as 6900"
+        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError as error:
+        except (OSError, TypeError, ValueError) as error:  # the latter two for what is no host name
             raise UserError(
-                f"cannot listen there: {error.strerror or error}",
+                f"cannot listen there: {getattr(error, 'strerror', None) or error}",
                 where=f"{host}:{port}",
                 fix="name another port with --port, or stop what uses this one",
             ) from error

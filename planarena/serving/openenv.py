@@ -26,8 +26,9 @@ listener = socket.socket(family, socket.SOCK_STREAM)
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 try:
     listener.bind((host, port))
-except OSError as error:
-    sys.exit(f"error: {host}:{port}: cannot listen: {error.strerror}\\n  fix: choose another --port")
+except (OSError, TypeError, ValueError) as error:
+    why = getattr(error, "strerror", None) or error
+    sys.exit(f"error: {host}:{port}: cannot listen: {why}\\n  fix: choose another --port, or --port 0 for a free one")
 listener.listen(1024)
 print(f"http://{host}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
 config = uvicorn.Config(app, log_level="error", access_log=False, ws_max_size=1 << 20, ws_ping_interval=60)

@@ -12,6 +12,7 @@ import msgspec
 import torch
 
 from planarena.errors import Interrupted, UserError
+from planarena.llm.models import tell_served
 from planarena.report import render_training
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.loop.backend import Backend, Work
@@ -72,6 +73,7 @@ class Loop:
         self.done = 0
         self.batches = 0
         self.flat = 0
+        self.called: dict[str, int] = {}
         self.since_sync = 0
         self.best: tuple[int, float, float] | None = None
         self.pending: list[list[int]] = []
@@ -194,6 +196,7 @@ class Loop:
             skipped_steps=self.updater.skipped,
             best=None if self.best is None else {"step": self.best[0], "value": self.best[1]},
             scoring=dict(self.scorer.counts),
+            served_by=self.scorer.served(),
         )
         following = next_commands(self.config, self.folder.path, self.done)
         (self.folder.path / "report.html").write_text(
@@ -265,6 +268,13 @@ class Loop:
                 f"the judge cannot score {lost} of {groups} groups of batch {self.batches}, "
                 f"which are scored offline: {self.scorer.fallback}"
             )
+        served = self.scorer.served()
+        for model, names in served.items():
+            # Said again when another name turns up, not with every batch.
+            if len(names) > self.called.get(model, 0):
+                self.called[model] = len(names)
+                for note in tell_served({model: names}):
+                    self.say(note)
 
     def _watch_flatness(self, step: Step) -> None:
         """Say when all rewards are equal, and stop a run that has nothing else to learn from."""

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -181,11 +181,29 @@ def server_state(data_dir: Path) -> ServerState:
     if not _is_held(data_dir):
         return ServerState(False, "", 0, data_dir, False)
     try:
-        noted = json.loads((data_dir / "server.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        noted = msgspec.json.decode((data_dir / "server.json").read_bytes(), type=_Noted)
+    except (OSError, msgspec.MsgspecError):
         return ServerState(True, "", 0, data_dir, False)
-    url = f"http://{_bracketed(noted['host'])}:{noted['port']}"
-    return ServerState(True, url, int(noted["pid"]), data_dir, _answers(noted["host"], noted["port"]))
+    url = f"http://{_bracketed(noted.host)}:{noted.port}"
+    pid = noted.pid if _serves(noted.pid, data_dir) else 0
+    return ServerState(True, url, pid, data_dir, _answers(noted.host, noted.port))
+
+
+class _Noted(msgspec.Struct):
+    """What `server.json` holds of a server that runs."""
+
+    pid: Annotated[int, msgspec.Meta(gt=1)]
+    host: str
+    port: Annotated[int, msgspec.Meta(gt=0, lt=1 << 16)]
+
+
+def _serves(pid: int, data_dir: Path) -> bool:
+    """Whether a process is the server of a data directory: a damaged note must not have another one ended."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return not Path("/proc/self").exists()  # where processes cannot be looked at, the note is believed
+    return os.fsencode(data_dir.resolve()) in words
 
 
 def _is_held(data_dir: Path) -> bool:

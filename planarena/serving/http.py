@@ -117,6 +117,9 @@ class Guard:
         if body is None:
             await _answer(send, 413, f"a request has at most {self._limits.body} bytes")
             return
+        if (unreadable := self._unreadable(body)) is not None:
+            await _answer(send, *unreadable)
+            return
         begun = False
         delivered = False
 
@@ -139,6 +142,11 @@ class Guard:
             sys.stderr.write(f"error: {type(error).__name__}: {error}\n")
             if not begun:
                 await _answer(send, 500, "the server failed")
+
+    def _unreadable(self, body: bytes) -> tuple[int, str] | None:
+        """Refuse a body that the application cannot take; ours read theirs themselves."""
+        del body
+        return None
 
     def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         if self._expected:

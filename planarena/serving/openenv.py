@@ -17,7 +17,11 @@ __all__ = ["ENVIRONMENT", "paths", "serve_openenv"]
 
 ENVIRONMENT = "openenv"
 _LAUNCH = """
-import socket, sys
+import ctypes, os, socket, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 15)  # PR_SET_PDEATHSIG: the server ends with the command, however that ended
+    if os.getppid() != int(sys.argv[3]):
+        sys.exit("the command that serves has ended")
 import uvicorn
 from server.app import app
 host, port = sys.argv[1], int(sys.argv[2])
@@ -73,13 +77,15 @@ def serve_openenv(
             "PLANARENA_SERVE_LOOPBACK": str(int(host in ("127.0.0.1", "localhost", "::1"))),
         }
         # Sources of a run may be named from the present folder, which must not be searched for modules (-P).
-        command = [str(found.python), "-P", "-c", _LAUNCH, host, str(port)]
+        command = [str(found.python), "-P", "-c", _LAUNCH, host, str(port), str(os.getpid())]
         with subprocess.Popen(command, env=variables) as process:
             # Ended from outside, the server ends too; Ctrl-C reaches both.
             before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
             try:
-                return process.wait()
+                code = process.wait()
             except KeyboardInterrupt:
-                return 0 if process.wait(timeout=20) in (0, -signal.SIGINT) else 1
+                code = process.wait(timeout=20)
             finally:
                 signal.signal(signal.SIGTERM, before)
+    # What was told to end has ended well, as the other servers do.
+    return 0 if code in (0, -signal.SIGINT, -signal.SIGTERM) else 1

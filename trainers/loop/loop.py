@@ -13,6 +13,7 @@ import torch
 
 from planarena.errors import Interrupted, UserError
 from planarena.llm.models import tell_served
+from planarena.records.shards import write_durably
 from planarena.report import render_training
 from planarena.trainers.config import TrainConfig
 from planarena.trainers.loop.backend import Backend, Work
@@ -150,6 +151,8 @@ class Loop:
             settings=msgspec.to_builtins(config),
             run_id=str(self.folder.info.get("run_id", "")),
         )
+        if self.log.lost:
+            self.say(f"metrics.jsonl lacks {self.log.lost} of {self.done} steps: it was damaged")
         # The engine of one process; a cluster has other places for what people look at.
         groups = config.log.rollouts if config.engine == "local" else 0
         every = config.validation.every or max(self.total // 10, 1)
@@ -199,9 +202,8 @@ class Loop:
             served_by=self.scorer.served(),
         )
         following = next_commands(self.config, self.folder.path, self.done)
-        (self.folder.path / "report.html").write_text(
-            render_training(self.folder.path, following), encoding="utf-8"
-        )
+        page = render_training(self.folder.path, following)
+        write_durably(self.folder.path / "report.html", page.encode("utf-8", "replace"))
         return info
 
     def _one_step(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from planarena.records.shards import write_durably
 from planarena.trainers.config import LogConfig
 from planarena.trainers.loop.batches import Sample
 
@@ -24,18 +25,18 @@ class MetricsLog:
         step: Lines of later steps are removed: they are made again.
         settings: The whole configuration, for Weights & Biases.
         run_id: What the run is called there.
+
+    Attributes:
+        lost: Steps up to `step` of which the file has no line: it was damaged.
     """
 
     def __init__(
         self, root: Path, config: LogConfig, *, step: int, settings: Mapping[str, Any], run_id: str = ""
     ) -> None:
         self.path = root / "metrics.jsonl"
-        kept = (
-            [line for line in read_metrics(self.path) if line["step"] <= step] if self.path.is_file() else []
-        )
-        temporary = root / ".metrics.jsonl.tmp"
-        temporary.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
-        temporary.replace(self.path)
+        kept = [line for line in read_metrics(self.path) if line["step"] <= step]
+        self.lost = max(step - len({line["step"] for line in kept if line["step"] > 0}), 0)
+        write_durably(self.path, b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
         self._file = self.path.open("ab")
         self._board: Any = None
         self._wandb: Any = None
@@ -81,8 +82,10 @@ def _json(value: Any) -> Any:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a metrics.jsonl; a last line cut short by a kill is left out."""
-    lines = []
+    """Return the lines of a metrics.jsonl; a last line cut short by a kill is left out, a missing file has none."""
+    lines: list[dict[str, Any]] = []
+    if not path.is_file():
+        return lines
     for raw in path.read_bytes().splitlines():
         try:
             line = msgspec.json.decode(raw)

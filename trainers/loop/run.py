@@ -14,7 +14,7 @@ import msgspec
 
 from planarena.errors import RunError, UserError
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.loop.checkpoints import write_json
+from planarena.trainers.loop.checkpoints import Checkpoints, write_json
 
 __all__ = ["RunFolder"]
 
@@ -85,7 +85,7 @@ class RunFolder:
                 where=str(self.path),
                 fix="choose another --out",
             )
-        self.finished = self.info.get("status") == "finished"
+        self.finished = self.info.get("status") == "finished" and self._has_last()
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.info:
             self.info = {
@@ -99,6 +99,19 @@ class RunFolder:
             }
             self._save("prepared")
         (self.path / "config.yaml").write_bytes(msgspec.yaml.encode(config))
+
+    def _has_last(self) -> bool:
+        """Whether a finished run still has its last checkpoint; without it it goes on from the one before.
+
+        Raises:
+            RunError: It is there, and damaged.
+        """
+        step = self.info.get("steps_done")
+        checkpoints = Checkpoints(self.path, 1)
+        if not isinstance(step, int) or step not in checkpoints.steps():
+            return False
+        checkpoints.load(step)
+        return True
 
     @property
     def has_start(self) -> bool:

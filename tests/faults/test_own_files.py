@@ -108,7 +108,12 @@ def test_damaged_files(
         again = run(written.write(out, beside))
         found.append(again)
         lost = False
-        if again.code == 0 and (how != "flipped" or written.trains) and before and _bytes(out, written.same) != before:
+        if (
+            again.code == 0
+            and (how != "flipped" or written.trains)
+            and before
+            and _bytes(out, written.same) != before
+        ):
             # Of tables sizes are compared, not contents: a flipped bit is found by who reads one.
             lost = True
             wrong.append(f"{name} {how}: the command says that all is well, and it is not")
@@ -147,3 +152,39 @@ def test_damaged_files(
     assert not wrong, f"{len(wrong)} wrong of {len(pairs)} damages\n" + "\n".join(
         [*wrong[:20], *(one.read_text()[-900:] for one in logs[:6])]
     )
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_note_of_the_audit_server_ends_no_process(how: str, tmp_path: Path) -> None:
+    """Whoever holds the folder is found by its lock; a note that is wrong names nobody."""
+    import fcntl
+    import os
+    import subprocess
+
+    from planarena.annotation import server_state, stop_server
+    from planarena.errors import PlanArenaError
+
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        note = json.dumps({"pid": other.pid, "host": "127.0.0.1", "port": 1}).encode()
+        changed = DAMAGES[how](note)
+        if changed is not None:
+            (tmp_path / "server.json").write_bytes(changed)
+        with (tmp_path / "server.lock").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for text in (
+                changed,
+                note,
+                b'{"pid": -1, "host": "", "port": 1}',
+                b'{"pid": 1, "host": "", "port": 1}',
+            ):
+                if text is not None:
+                    (tmp_path / "server.json").write_bytes(text)
+                assert server_state(tmp_path).pid == 0
+                with pytest.raises(PlanArenaError, match="end it by hand"):
+                    stop_server(tmp_path, seconds=0.1)
+        assert other.poll() is None
+        assert os.getpgid(other.pid) == os.getpgid(0)
+    finally:
+        other.kill()
+        other.wait()

@@ -33,6 +33,7 @@ class Written(NamedTuple):
         again: An option with which the command begins anew; empty where it has none.
         trains: Whether torch is needed.
         only: How the names of the files begin that are damaged; empty is all.
+        goes_on: The same command takes up what a killed one left; else it refuses it, and says so.
         names: Files without which nobody knows whose the folder is: nothing in it is thrown away then.
         longer: A command that goes on from what is there to something longer.
         ends: What that one writes, in the same bytes whatever was damaged, or with a message.
@@ -45,6 +46,7 @@ class Written(NamedTuple):
     mends: tuple[str, ...] = ()
     trains: bool = False
     only: tuple[str, ...] = ()
+    goes_on: bool = True
     names: tuple[str, ...] = ()
     longer: Words | None = None
     ends: tuple[str, ...] = ()
@@ -175,7 +177,7 @@ WRITTEN: dict[str, Written] = {
          ("", lambda out, beside: [*_eval(beside / "second", beside), "--base", str(out), "--fresh"])),
         ("scores.json",),
     ),
-    "import": Written(_import, (("", _inspect), ("", _report)), (), again=""),
+    "import": Written(_import, (("", _inspect), ("", _report)), (), again="", goes_on=False),
     "augment": Written(_augment, (("", _inspect), ("", _export_again), ("", _report)), ("tables/*/*.parquet",)),
     "audit": Written(
         _audit,
@@ -186,7 +188,7 @@ WRITTEN: dict[str, Written] = {
         only=("audit/",),
     ),
     "export": Written(_export, (("train", lambda out, beside: ["import", str(out / "train.jsonl"), "--format", "openai", "--out", str(beside / "back")]),),
-                      ("*.jsonl", "metadata.csv"), again="--replace", names=("export.json",)),
+                      ("*.jsonl", "metadata.csv"), again="--replace", names=("export.json",), goes_on=False),
     "train": Written(
         _train,
         (("", lambda out, beside: ["report", str(out), str(out), "--out", str(beside / "report.html")]), ("checkpoints/", _evaluate)),

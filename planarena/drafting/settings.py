@@ -14,6 +14,7 @@ __all__ = ["DraftConfig", "names_of", "read_topics"]
 
 _LITTLE = frozenset("a an and at by for from in of on or our the their to with".split())
 _LONGEST_TOPIC = 400
+_MOST_BYTES = 4 << 20
 
 
 class DraftConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -87,7 +88,15 @@ def read_topics(file: Path, count: int) -> tuple[str, ...]:
         UserError: It cannot be read, or holds fewer.
     """
     try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+        with file.open("rb") as handle:
+            data = handle.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise UserError(
+                f"is longer than {_MOST_BYTES >> 20} MiB",
+                where=str(file),
+                fix="give a text file, one topic a line",
+            )
+        lines = [line.strip() for line in data.decode().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"cannot be read: {error}", where=str(file), fix="give a text file, one topic a line"

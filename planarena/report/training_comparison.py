@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from planarena.errors import UserError
+from planarena.records.foreign import Marks
 from planarena.report.comparison import Comparison, ComparisonLine, ComparisonTable, name_folders
 
 __all__ = ["compare_trainings", "read_metric_lines"]
@@ -38,23 +39,31 @@ def read_metric_lines(folder: Path) -> list[dict[str, Any]]:
     """Return the lines of a training run's metrics.jsonl, in order.
 
     Raises:
-        UserError: It is not there, or holds no step.
+        UserError: It is not there, holds no step, or more values than a file of its size may hold.
     """
     path = folder / "metrics.jsonl"
+    lines = []
     try:
-        raw = path.read_bytes().splitlines()
+        budget = Marks(path.stat().st_size)
+        with path.open("rb") as handle:
+            for text in handle:
+                budget.line(str(path))
+                if not budget.take(text):
+                    raise UserError(
+                        "holds more values than a file of its size may hold",
+                        where=str(path),
+                        fix="name a folder that `planarena train` wrote",
+                    )
+                try:
+                    line = msgspec.json.decode(text)
+                except (msgspec.DecodeError, RecursionError):
+                    continue  # the last line of a run that was killed may be cut short
+                if isinstance(line, dict) and isinstance(line.get("step"), int):
+                    lines.append(line)
     except OSError as error:
         raise UserError(
             "there is no metrics.jsonl", where=str(folder), fix="name a folder that `planarena train` wrote"
         ) from error
-    lines = []
-    for text in raw:
-        try:
-            line = msgspec.json.decode(text)
-        except msgspec.DecodeError:
-            continue  # the last line of a run that was killed may be cut short
-        if isinstance(line, dict) and isinstance(line.get("step"), int):
-            lines.append(line)
     if not lines:
         raise UserError("metrics.jsonl holds no step", where=str(folder), fix="train for at least one step")
     return lines

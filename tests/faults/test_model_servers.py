@@ -135,7 +135,8 @@ def test_a_server_that_misbehaves(
             # What hangs is given up early above; a good answer may take a loaded machine longer.
             retry = ["--set", "generation.timeout=20.0"]
         if command == "env draft":
-            retry = ["--timeout", "20"]
+            # What it said is kept; a draft that was given up over it is drafted once more where one asks for that.
+            retry = ["--timeout", "20", "--retry-failed"]
         if command == "rate":
             retry = settings(generation__timeout=20.0)
         if command == "build --simulate":

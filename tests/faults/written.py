@@ -108,7 +108,8 @@ def _train(out: Path, beside: Path) -> list[str]:
     at = words.index("--judge-model")
     del words[at : at + 2]
     words[words.index("awpo")] = "sft"
-    return words
+    # One checkpoint, so that what is damaged is what the run goes on from.
+    return [*words, "--set", "checkpoint.keep=1"]
 
 
 def _import(out: Path, beside: Path) -> list[str]:
@@ -192,7 +193,7 @@ WRITTEN: dict[str, Written] = {
     "train": Written(
         _train,
         (("", lambda out, beside: ["report", str(out), str(out), "--out", str(beside / "report.html")]), ("checkpoints/", _evaluate)),
-        ("checkpoints/*/*.safetensors",),
+        ("checkpoints/step_2/*.safetensors",),
         trains=True,
         longer=_train_longer,
         ends=("checkpoints/step_3/model.safetensors",),

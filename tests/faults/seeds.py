@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from random import Random
+from typing import TypeVar
 
-__all__ = ["seeded"]
+__all__ = ["drawn", "seeded"]
+
+
+_T = TypeVar("_T")
+
+
+def drawn(what: str, cases: Iterable[_T], number: int) -> frozenset[_T]:
+    """Return which cases of a table the short form runs: so many, others with every version."""
+    listed = list(cases)
+    return frozenset(Random(f"{what}/{seeded('few')}").sample(listed, min(number, len(listed))))
 
 
 def seeded(share: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from model_server import BEHAVIOURS, FaultyServer
+from seeds import drawn
 from zygote import Ended, Zygote
 
 _SERVER = """
@@ -77,7 +78,7 @@ BODIES: dict[str, str] = {
     "kills its parent": "os.kill(os.getppid(), 9); os.kill(1, 9)",
 }  # fmt: skip
 WHERE = ("tools/call", "tools/list", "initialize")
-SHORT = {("reads the home", "tools/call"), ("prints without end", "tools/list")}
+SHORT = {("reads the home", "tools/call"), (min(drawn("mcp", BODIES, 1)), "tools/call")}
 
 
 def _installed() -> None:

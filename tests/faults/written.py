@@ -179,7 +179,7 @@ WRITTEN: dict[str, Written] = {
         ("scores.json",),
     ),
     "import": Written(_import, (("", _inspect), ("", _report)), (), again="", goes_on=False),
-    "augment": Written(_augment, (("", _inspect), ("", _export_again), ("", _report)), ("tables/*/*.parquet",)),
+    "augment": Written(_augment, (("", _inspect), ("", _export_again), ("", _report)), ("tables/*/*.parquet",), names=("work/augment.json",)),
     "audit": Written(
         _audit,
         (("", _inspect), ("", _report), ("", _export_again),

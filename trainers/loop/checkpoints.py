@@ -149,9 +149,7 @@ class Checkpoints:
             write(temporary)
             sync_folder(temporary)
             # Last, so that its presence means that all is there.
-            write_json(
-                temporary / "state.json", msgspec.structs.replace(state, files=digests(temporary))
-            )
+            write_json(temporary / "state.json", msgspec.structs.replace(state, files=digests(temporary)))
             shutil.rmtree(target, ignore_errors=True)
             temporary.replace(target)
             sync_folder(self.folder)

@@ -73,7 +73,7 @@ class RunFolder:
             raise UserError("is no folder", where=str(self.path), fix="choose another --out")
         stored = self.path / "run.json"
         if stored.is_file():
-            self.info = self._read(stored)
+            self.info = self._read(stored, fresh=fresh)
             # A command that failed before its first step left nothing that is worth keeping.
             if fresh or (self.info.get("status") == "prepared" and not (self.path / "checkpoints").exists()):
                 self._clear()
@@ -169,10 +169,13 @@ class RunFolder:
         self.info["status"] = status
         write_json(self.path / "run.json", self.info)
 
-    def _read(self, path: Path) -> dict[str, Any]:
+    def _read(self, path: Path, *, fresh: bool) -> dict[str, Any]:
         try:
             info = msgspec.json.decode(path.read_bytes())
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            # The other files say what the folder is: only a run's own names are thrown away.
+            if fresh and (self.path / "config.yaml").is_file():
+                return {}
             raise RunError(
                 "run.json is damaged", where=str(path), fix="choose another --out, or give --fresh"
             ) from error

@@ -121,7 +121,8 @@ def _open_folder(config: AugmentConfig, key: str) -> Path:
     if root.exists() and not root.is_dir():
         raise RunError("is a file", where=str(root), fix="give a folder as --out")
     mark = root / "work" / "augment.json"
-    if root.is_dir() and any(path.name != ".lock" for path in root.iterdir()):
+    # Empty folders are what a full disk leaves of the first command.
+    if root.is_dir() and any(path.is_file() and path.name != ".lock" for path in root.rglob("*")):
         if not mark.is_file():
             raise RunError(
                 "holds files, but no augmented run", where=str(root), fix="give a new or empty folder"

@@ -142,10 +142,12 @@ def test_an_mcp_server_that_misbehaves(
         and "secret-of-the-user" not in said
         and not ended.left
     )
+    # A server's last words are shown, and may be a traceback of its own.
+    fault = "fault of planarena" in said
     figures("tools", case=f"mcp {where}: {body}", ended=not ended.timed_out, lost=False, contained=contained,
-            traceback=ended.traceback, seconds=ended.seconds)  # fmt: skip
+            traceback=fault, seconds=ended.seconds)  # fmt: skip
     assert not ended.timed_out, ended
-    assert not ended.traceback, ended
+    assert not fault, ended
     assert ended.code in (0, 1, 2), ended
     assert contained, (reached, escaped, ended.left, said[-800:])
     assert not set("\x1b\x9b\x07") & set(said), said[-800:]

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -181,11 +181,29 @@ def server_state(data_dir: Path) -> ServerState:
     if not _is_held(data_dir):
         return ServerState(False, "", 0, data_dir, False)
     try:
-        noted = json.loads((data_dir / "server.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        noted = msgspec.json.decode((data_dir / "server.json").read_bytes(), type=_Noted)
+    except (OSError, msgspec.MsgspecError):
         return ServerState(True, "", 0, data_dir, False)
-    url = f"http://{_bracketed(noted['host'])}:{noted['port']}"
-    return ServerState(True, url, int(noted["pid"]), data_dir, _answers(noted["host"], noted["port"]))
+    url = f"http://{_bracketed(noted.host)}:{noted.port}"
+    pid = noted.pid if _serves(noted.pid, data_dir) else 0
+    return ServerState(True, url, pid, data_dir, _answers(noted.host, noted.port))
+
+
+class _Noted(msgspec.Struct):
+    """What `server.json` holds of a server that runs."""
+
+    pid: Annotated[int, msgspec.Meta(gt=1)]
+    host: str
+    port: Annotated[int, msgspec.Meta(gt=0, lt=1 << 16)]
+
+
+def _serves(pid: int, data_dir: Path) -> bool:
+    """Whether a process is the server of a data directory: a damaged note must not have another one ended."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return not Path("/proc/self").exists()  # where processes cannot be looked at, the note is believed
+    return os.fsencode(data_dir.resolve()) in words
 
 
 def _is_held(data_dir: Path) -> bool:
@@ -242,7 +260,7 @@ def start_server(
         How it is, and its process.
 
     Raises:
-        UserError: One runs already, the port is taken, or a name is refused.
+        UserError: One runs already, the port is taken or none, or a name is refused.
         EnvironmentUnavailableError: The managed environment cannot be built.
         PlanArenaError: The server ended before it answered.
     """
@@ -253,8 +271,8 @@ def start_server(
             where=str(data_dir),
             fix="`planarena audit down` stops it",
         )
-    ensure_credentials(data_dir, annotators)
     _check_port(host, port)
+    ensure_credentials(data_dir, annotators)
     environment = managed.environment("argilla", progress=progress)
     folder = files("planarena.annotation") / "server"
     if not isinstance(folder, Path):
@@ -289,14 +307,23 @@ def _open_log(data_dir: Path) -> Any:
 
 
 def _check_port(host: str, port: int) -> None:
+    """Refuse an address that the server could not take, before anything is written or installed.
+
+    Raises:
+        UserError: Likewise; port 0 too, since the server is found again by the port that was asked for.
+    """
+    if not 0 < port < 1 << 16:
+        raise UserError(
+            f"{port} is no port of a server", where="--port", fix="name a port from 1 to 65535, such as 6900"
+        )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError as error:
+        except (OSError, TypeError, ValueError) as error:  # the latter two for what is no host name
             raise UserError(
-                f"cannot listen there: {error.strerror or error}",
+                f"cannot listen there: {getattr(error, 'strerror', None) or error}",
                 where=f"{host}:{port}",
                 fix="name another port with --port, or stop what uses this one",
             ) from error

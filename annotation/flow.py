@@ -159,8 +159,21 @@ def _open_disagreements(run: Run) -> dict[str, list[dict[str, Any]]]:
     path = audit_folder(run) / "disagreements.jsonl"
     if not path.is_file():
         return {}
-    rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()]
-    return {row["trajectory_id"]: row["answers"] for row in rows if not row["settled"]}
+    try:
+        rows = [msgspec.json.decode(line, type=_Disagreement) for line in path.read_bytes().splitlines()]
+    except msgspec.MsgspecError as error:
+        raise RunError(
+            f"the disagreements are damaged: {error}",
+            where=str(path),
+            fix="delete the file and pull or import again",
+        ) from error
+    return {row.trajectory_id: row.answers for row in rows if not row.settled}
+
+
+class _Disagreement(msgspec.Struct):
+    trajectory_id: str
+    settled: bool
+    answers: list[dict[str, Any]]
 
 
 def dataset_name(run: Run, plan_name: str, asked: FormName) -> str:

@@ -21,6 +21,7 @@ from planarena.annotation.items import escape
 from planarena.annotation.templates import render, style
 from planarena.data import read_text
 from planarena.errors import UserError
+from planarena.records.foreign import Marks
 from planarena.records.shards import write_durably
 
 __all__ = ["read_sheet", "write_sheet"]
@@ -101,7 +102,7 @@ def read_sheet(path: Path, annotator: str = "") -> list[Answer]:
     """
     found = []
     now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
-    for number, text in enumerate(path.read_bytes().splitlines(), 1):
+    for number, text in enumerate(_bounded_lines(path), 1):
         if not text.strip():
             continue
         try:
@@ -233,3 +234,16 @@ def _blocks(blocks: Iterable[str]) -> Iterator[str]:
             yield f"<pre>{shown.strip()}</pre>"
         else:
             yield f"<p>{shown}</p>"
+
+
+def _bounded_lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file that people filled in, one at a time.
+
+    Raises:
+        UserError: It has more lines than a file of its size may have.
+    """
+    budget = Marks(path.stat().st_size)
+    with path.open("rb") as handle:
+        for line in handle:
+            budget.line(str(path))
+            yield line.rstrip(b"\r\n")

@@ -118,7 +118,7 @@ def result_of(folder: RunFolder, config: TrainConfig) -> TrainResult:
 
     checkpoints = Checkpoints(folder.path, config.checkpoint.keep)
     steps = checkpoints.steps()
-    lines = read_steps(folder.path / "metrics.jsonl")
+    lines = read_steps(folder.path / "metrics.jsonl", missing_ok=True)
     best = checkpoints.folder / "best"
     return TrainResult(
         out=str(folder.path),

@@ -26,7 +26,7 @@ from planarena.pipeline.run.outputs import grouped_counts, write_if_new
 from planarena.quality import measure_run
 from planarena.records import Run
 from planarena.records.canonical import content_id
-from planarena.records.shards import is_vacant, read_columns, write_durably, write_shard
+from planarena.records.shards import ShardInfo, is_vacant, read_columns, write_durably, write_shard
 from planarena.records.tables import FORMAT_VERSION, TABLES, TableRow, ToolRow
 from planarena.report.build_report import write_report
 from planarena.version import __version__
@@ -46,6 +46,18 @@ class _Part(msgspec.Struct, frozen=True):
     counts: dict[str, int]
     tools: tuple[ToolRow, ...]
     shapes: tuple[str, ...]
+    shards: tuple[ShardInfo, ...] = ()
+
+    def is_whole(self, root: Path) -> bool:
+        """Whether the shards that were written have their bytes: what is not so is made again."""
+        for shard in self.shards:
+            try:
+                data = (root / shard.path).read_bytes()
+            except OSError:
+                return False
+            if blake2b(data, digest_size=16).hexdigest() != shard.digest:
+                return False
+        return True
 
 
 def augment(config: AugmentConfig, progress: Callable[[int, int], None] = lambda _done, _all: None) -> Run:
@@ -150,9 +162,12 @@ def _part(config: AugmentConfig, name: str, root: Path) -> _Part:
     done = root / "work" / f"{name}.done"
     if done.is_file():
         try:
-            return msgspec.msgpack.decode(done.read_bytes(), type=_Part)
+            known = msgspec.msgpack.decode(done.read_bytes(), type=_Part)
         except (msgspec.DecodeError, msgspec.ValidationError):
-            done.unlink()
+            known = None
+        if known is not None and known.is_whole(root):
+            return known
+        done.unlink()
     source = Run.open(config.run)
     shard = source.path / "tables" / "trajectories" / name
     rows: dict[str, list[TableRow]] = {table: [] for table in _TABLES}
@@ -180,10 +195,11 @@ def _part(config: AugmentConfig, name: str, root: Path) -> _Part:
                             continue
                         executions.add(key)
                     rows[table].append(row)
+    written = []
     for table, found in rows.items():
         unique = {tuple(getattr(row, name) for name in TABLES[table][1]): row for row in found}
-        write_shard(root, table, Path(name).stem, list(unique.values()))
-    part = _Part(dict(sorted(counts.items())), tuple(tools.values()), tuple(sorted(shapes)))
+        written.append(write_shard(root, table, Path(name).stem, list(unique.values())))
+    part = _Part(dict(sorted(counts.items())), tuple(tools.values()), tuple(sorted(shapes)), tuple(written))
     write_durably(done, msgspec.msgpack.encode(part))
     return part
 

@@ -129,6 +129,8 @@ def print_training(config: TrainConfig, result: TrainResult, seconds: float, *, 
         seconds: What this command took.
         quiet: Leave curve and next commands away.
     """
+    from planarena.llm.models import tell_served
+
     info = result.info
     typer.echo(f"{config.algorithm}: {result.steps} steps in {seconds:.1f} s")
     if result.metrics:
@@ -138,6 +140,8 @@ def print_training(config: TrainConfig, result: TrainResult, seconds: float, *, 
     for what, number in sorted(info.get("scoring", {}).items()):
         # A judge that always falls back is no judge: it stands here, not only in run.json.
         typer.echo(f"  scoring       {number} {what}")
+    for note in tell_served(info.get("served_by") or {}):
+        typer.echo(plain(f"  judge         {note}"))
     typer.echo(f"  metrics       {result.out}/metrics.jsonl")
     typer.echo(f"  curves        {result.out}/plot.png")
     typer.echo(f"  page          {result.out}/report.html")
@@ -157,7 +161,7 @@ def print_training(config: TrainConfig, result: TrainResult, seconds: float, *, 
 def _print_curve(out: Path) -> None:
     from planarena.records.step_lines import read_steps
 
-    lines = read_steps(out / "metrics.jsonl")
+    lines = read_steps(out / "metrics.jsonl", missing_ok=True)
     for key, what in (
         ("bench/success", "success on the bench"),
         ("validation/success", "held-out success"),

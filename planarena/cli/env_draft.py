@@ -42,6 +42,10 @@ def draft(
     ] = 3,
     temperature: Annotated[float | None, typer.Option("--temperature", help="Of the model.")] = None,
     max_tokens: Annotated[int, typer.Option("--max-tokens", metavar="N", help="Of one answer.")] = 16_000,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="S", help="Seconds for one attempt at an answer.")
+    ] = 600.0,
+    attempts: Annotated[int, typer.Option("--attempts", metavar="N", help="At one answer.")] = 6,
     budget_usd: Annotated[
         float | None, typer.Option("--budget-usd", metavar="X", help="Most US dollars.")
     ] = None,
@@ -80,6 +84,8 @@ def draft(
         workers=workers,
         temperature=temperature,
         max_tokens=max_tokens,
+        timeout=timeout,
+        attempts=attempts,
         retry_failed=retry_failed,
     )
     reports, spent = draft_all(config, (lambda _: None) if as_json else _tell)

@@ -62,7 +62,7 @@ def mcp(
 
     if http:
         need_extra()
-        check_address(host, _token())
+        check_address(host, _token(), port)
     with open_tasks(source, trajectories=tasks, seed=seed, trusted=trusted, unsafe=unsafe) as found:
         task = find_task(found, scenario)
         limits = Limits()
@@ -109,7 +109,7 @@ def policy(
     from planarena.serving.policy import PolicyServer, policy_app
 
     need_extra()
-    check_address(host, _token())
+    check_address(host, _token(), port)
     opened, config = open_checkpoint(
         checkpoint, form=form, max_tokens=max_tokens, temperature=temperature, rows=rows, seed=seed
     )
@@ -141,6 +141,6 @@ def openenv(
     from planarena.serving.openenv import serve_openenv
     from planarena.serving.sources import open_run
 
-    check_address(host, _token())
+    check_address(host, _token(), port)
     with open_run(source, trajectories=tasks, seed=seed, trusted=trusted, unsafe=unsafe) as run:
         return serve_openenv(run, host=host, port=port, sessions=sessions, trusted=trusted, unsafe=unsafe)

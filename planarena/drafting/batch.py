@@ -16,7 +16,7 @@ from planarena.drafting.drafter import Drafter
 from planarena.drafting.report import DraftReport, read_report, write_report
 from planarena.drafting.settings import DraftConfig, names_of
 from planarena.errors import Interrupted, RunError, UserError
-from planarena.llm import Answer, LLMError, Request, Spent, SyncGateway
+from planarena.llm import Answer, LLMError, Request, Spent, SyncGateway, read_model
 
 __all__ = ["draft_all"]
 
@@ -50,8 +50,11 @@ def draft_all(
     with _locked(root):
         _check_names(root, names, config.topics)
         purse = _Purse(root / _FOLDER / _PAID)
+        model = msgspec.structs.replace(
+            read_model(config.model), timeout=config.timeout, attempts=config.attempts
+        )
         with SyncGateway(
-            [config.model], budget=config.budget, spent=purse.spent(), cache=root / _FOLDER / "answers.sqlite"
+            [model], budget=config.budget, spent=purse.spent(), cache=root / _FOLDER / "answers.sqlite"
         ) as gateway:
 
             def ask(request: Request) -> Answer:
@@ -82,8 +85,10 @@ def _draft(
         sample = 0
         if before is not None and before.model == config.model:
             again = before.status == "given_up" and config.retry_failed
+            # A model that could not be asked says nothing of the draft: it is asked again.
+            unasked = before.status == "given_up" and bool(before.parts and before.parts[-1].fault)
             whole = before.status == "given_up" or Path(before.folder).is_dir()
-            if whole and not again:
+            if whole and not again and not unasked:
                 return before
             sample = before.sample + again
         try:

@@ -14,6 +14,7 @@ __all__ = ["DraftConfig", "names_of", "read_topics"]
 
 _LITTLE = frozenset("a an and at by for from in of on or our the their to with".split())
 _LONGEST_TOPIC = 400
+_MOST_BYTES = 4 << 20
 
 
 class DraftConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -30,6 +31,8 @@ class DraftConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         workers: Environments at a time.
         temperature: Of the model; None leaves it to the model.
         max_tokens: Of one answer.
+        timeout: Seconds for one attempt at an answer, from sending to the last byte.
+        attempts: Attempts at one answer before its environment is given up.
         start_seconds: What the code of a draft may take to be imported in the sandbox.
         retry_failed: Draft those that were given up once more.
     """
@@ -44,6 +47,8 @@ class DraftConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     workers: int = 2
     temperature: float | None = None
     max_tokens: int = 16_000
+    timeout: float = 600.0
+    attempts: int = 6
     start_seconds: float = 15.0
     retry_failed: bool = False
 
@@ -64,7 +69,10 @@ class DraftConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
                 )
         if not 3 <= self.tools[0] <= self.tools[1] <= 30:
             raise ConfigError(f"{self.tools} tools", where="tools", fix="give two numbers from 3 to 30")
-        for name, least in (("repairs", 0), ("tasks", 1), ("workers", 1), ("max_tokens", 256)):
+        if not self.timeout > 0:
+            raise ConfigError(f"is {self.timeout}", where="timeout", fix="give seconds above 0")
+        least_of = {"repairs": 0, "tasks": 1, "workers": 1, "max_tokens": 256, "attempts": 1}
+        for name, least in least_of.items():
             if getattr(self, name) < least:
                 raise ConfigError(f"is {getattr(self, name)}", where=name, fix=f"give {least} or more")
 
@@ -80,7 +88,15 @@ def read_topics(file: Path, count: int) -> tuple[str, ...]:
         UserError: It cannot be read, or holds fewer.
     """
     try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
+        with file.open("rb") as handle:
+            data = handle.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise UserError(
+                f"is longer than {_MOST_BYTES >> 20} MiB",
+                where=str(file),
+                fix="give a text file, one topic a line",
+            )
+        lines = [line.strip() for line in data.decode().splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
             f"cannot be read: {error}", where=str(file), fix="give a text file, one topic a line"

@@ -50,6 +50,7 @@ from planarena.environments.shapes import Shape
 from planarena.environments.state import Record, View
 from planarena.errors import SourceError
 from planarena.records.canonical import canonical_bytes
+from planarena.records.foreign_yaml import bounded_yaml
 
 __all__ = [
     "BOUND",
@@ -213,6 +214,7 @@ def read_seeds(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
+        bounded_yaml(file)
         found = load_yaml(file)
     except (OSError, UnicodeError, yaml.YAMLError) as error:
         raise SourceError(

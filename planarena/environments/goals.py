@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import yaml
 
 from planarena.environments.world import Operation
 from planarena.errors import SchemaError
+from planarena.records.foreign_yaml import bounded_yaml
 
 __all__ = [
     "FEWEST_WAYS",
@@ -293,10 +295,10 @@ def load_goals(file: Path) -> Mapping[str, Aim]:
         SchemaError: It does not fit `Aim`.
     """
     try:
-        return msgspec.yaml.decode(file.read_bytes(), type=_File).aims
+        return msgspec.yaml.decode(bounded_yaml(file), type=_File).aims
     except FileNotFoundError:
         return {}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise SchemaError(str(error), where=str(file), fix="docs/aims.md says what stands where") from error
 
 

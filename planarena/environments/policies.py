@@ -23,9 +23,11 @@ from random import Random
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import yaml
 
 from planarena.environments.domains import load_domain
 from planarena.errors import SchemaError
+from planarena.records.foreign_yaml import bounded_yaml
 
 __all__ = ["POLICIES", "Policy", "Rule", "policies_of"]
 
@@ -123,6 +125,6 @@ def _read(file: Path) -> tuple[Rule, ...]:
     if not file.is_file():
         return ()
     try:
-        return msgspec.yaml.decode(file.read_bytes(), type=tuple[Rule, ...])
-    except msgspec.DecodeError as error:
+        return msgspec.yaml.decode(bounded_yaml(file), type=tuple[Rule, ...])
+    except (msgspec.DecodeError, yaml.YAMLError) as error:
         raise SchemaError(str(error), where=str(file), fix="correct the file of rules") from error

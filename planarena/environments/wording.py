@@ -13,10 +13,12 @@ from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import msgspec
+import yaml
 
 from planarena.environments.contract import WORDS, Environment
 from planarena.environments.world import operations
 from planarena.errors import SchemaError, SourceError
+from planarena.records.foreign_yaml import bounded_yaml
 from planarena.tools.tool import Tool
 
 __all__ = [
@@ -173,14 +175,14 @@ def load_wording(file: pathlib.Path) -> dict[str, ToolWording]:
         SchemaError: The file does not fit `ToolWording`.
     """
     try:
-        return msgspec.yaml.decode(file.read_bytes(), type=_File).tools
+        return msgspec.yaml.decode(bounded_yaml(file), type=_File).tools
     except OSError as error:
         raise SourceError(
             f"cannot be read: {error.strerror}",
             where=str(file),
             fix=f"write the words of the tools into {WORDS}",
         ) from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, yaml.YAMLError) as error:
         raise SchemaError(str(error), where=str(file), fix="correct the wording file") from error
 
 

@@ -22,6 +22,7 @@ _SCORE = {
     "additionalProperties": False,
 }
 _MAX_TOKENS = 2048
+_MOST_NAME = 200
 
 
 class Judge:
@@ -39,6 +40,7 @@ class Judge:
 
     Attributes:
         counts: `groups`, `fallbacks`, `second_looks`, `capped`, and groups by scorer.
+        served: By model, what its server called itself, and in how many answers.
     """
 
     prompt: ClassVar[str]
@@ -61,6 +63,7 @@ class Judge:
             )
         self._temperature = temperature
         self.counts: Counter[str] = Counter()
+        self.served: dict[str, Counter[str]] = {}
 
     async def score_group(self, group: Sequence[JudgedAction]) -> GroupScores:
         """Score the members of one group, all with one scorer.
@@ -157,6 +160,8 @@ class Judge:
                 fallback=False,
             )
         )
+        if answer.served_by:
+            self.served.setdefault(model, Counter())[answer.served_by[:_MOST_NAME]] += 1
         return float(answer.value["score"])
 
 

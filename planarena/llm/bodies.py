@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["MAX_ANSWER", "AnswerTooLargeError", "bound_body", "bounded_transport"]
+__all__ = ["ANSWERED", "MAX_ANSWER", "AnswerTooLargeError", "bound_body", "bounded_transport"]
+
+# A list that an attempt gives to hold the status of each answer that came whole: it is paid for, whatever it holds.
+ANSWERED: ContextVar[list[int] | None] = ContextVar("ANSWERED", default=None)
 
 # An answer of a model: four million tokens of text. As JSON it may take some thirty times that in memory.
 MAX_ANSWER = 16 << 20
@@ -54,11 +58,12 @@ class _Counter:
         return data
 
 
-def bound_body(response: Any, most: int) -> None:
+def bound_body(response: Any, most: int, whole: list[int] | None = None) -> None:
     """Bound what is read of the body of a response of httpx, before it is read: the hook `response` of a client.
 
     Reading then raises AnswerTooLargeError, or OSError where it is no gzip though it says so. Requests are to ask for
-    gzip or nothing (`Accept-Encoding`), since what other packings become cannot be stopped midway.
+    gzip or nothing (`Accept-Encoding`), since what other packings become cannot be stopped midway. `whole` gets the
+    status once all of the body was read.
     """
     import httpx
 
@@ -74,6 +79,8 @@ def bound_body(response: Any, most: int) -> None:
             async for part in stream:
                 for piece in counter.take(part):
                     yield piece
+            if whole is not None:
+                whole.append(response.status_code)
 
         def close(self) -> None:
             stream.close()
@@ -94,7 +101,7 @@ def bounded_transport(
     async def bounded(self: Any, request: Any) -> Any:
         request.headers["Accept-Encoding"] = "gzip"
         response = await handle(self, request)
-        bound_body(response, most)
+        bound_body(response, most, ANSWERED.get())
         return response
 
     return bounded

@@ -34,7 +34,7 @@ class Budget(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         usd: US dollars; needs the price of every model used.
         tokens: Prompt and answer tokens.
-        calls: Answers, retries of failed attempts not counted.
+        calls: Answers, with those that came whole and cannot be read; refused, failed and broken attempts are not counted.
     """
 
     usd: _Limit | None = None

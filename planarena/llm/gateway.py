@@ -78,7 +78,12 @@ class Gateway:
         return found
 
     def _model(self, name: str) -> ModelInUse:
-        return self._models.get(name) or self._add(read_model(name))
+        found = self._models.get(name)
+        if found is None:
+            # `MODEL@URL#VARIABLE` is called `MODEL@URL`: each request by the long name would get limits of its own.
+            config = read_model(name)
+            found = self._models.get(config.name) or self._add(config)
+        return found
 
     @property
     def spent(self) -> Spent:

@@ -14,6 +14,7 @@ import msgspec
 
 from planarena.errors import ConfigError
 from planarena.llm.backend import LiteLLMBackend
+from planarena.llm.bodies import ANSWERED
 from planarena.llm.budget import BudgetTracker, Spent
 from planarena.llm.cache import AnswerCache
 from planarena.llm.errors import CallFailedError, LLMError, ModelAccessError, RequestRefusedError
@@ -242,6 +243,8 @@ class ModelClient:
                 tries.sent += 1
                 purchase.sent = True
                 begun = time.monotonic()
+                answered: list[int] = []
+                ANSWERED.set(answered)
                 outcome = await self._attempt(request, model.config)
                 if isinstance(outcome, Stored):
                     self._cache.put(key, outcome)
@@ -249,6 +252,8 @@ class ModelClient:
                     used = Spent(1, outcome.prompt_tokens + outcome.completion_tokens, outcome.usd or 0.0)
                     self._account(key, request, model, outcome, tries.sent, time.monotonic() - begun)
                 else:
+                    if any(200 <= status < 300 for status in answered):
+                        used = cost  # an answer that cannot be read is billed like any other
                     self.failures[model.config.name, outcome.kind] += 1
                     down = outcome.kind in _TRANSIENT or outcome.kind == "unreachable"
                     if down and lane.fail(probing):

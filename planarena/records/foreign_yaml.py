@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-__all__ = ["MAX_YAML", "load_yaml"]
+__all__ = ["MAX_YAML", "bounded_yaml", "load_yaml"]
 
 MAX_YAML = 4 << 20
+_PACKAGE = Path(__file__).resolve().parents[1]
 _MAX_DEPTH = 100
 _MAX_NODES = 1_000_000
 
@@ -38,6 +40,27 @@ def load_yaml(text: str, loader: Any = None) -> Any:
     except (TypeError, KeyError, AttributeError, IndexError) as error:
         # PyYAML's constructors assume that a tag stands before a value of its kind.
         raise yaml.YAMLError(f"a tag does not fit its value: {error}") from error
+
+
+def bounded_yaml(file: Path) -> bytes:
+    """Return the bytes of a YAML file that is within the limits, to be read by any loader: too deep a one ends the process.
+
+    Files of this package are not looked at.
+
+    Raises:
+        OSError: It cannot be read.
+        yaml.YAMLError: It is no YAML, or beyond the limits; the first line says why.
+    """
+    with file.open("rb") as handle:
+        data = handle.read(MAX_YAML + 1)
+    if not file.resolve().is_relative_to(_PACKAGE):
+        if len(data) > MAX_YAML:
+            raise yaml.YAMLError(f"it is longer than {MAX_YAML >> 20} MiB")
+        try:
+            _check(data.decode())
+        except UnicodeDecodeError as error:
+            raise yaml.YAMLError(f"it is not UTF-8: {error}") from error
+    return data
 
 
 def _check(text: str) -> None:

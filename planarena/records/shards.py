@@ -51,14 +51,14 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def is_vacant(folder: Path, *, besides: str = "") -> bool:
-    """Say whether a folder holds nothing but what a killed `write_durably` left, and a file that may be there.
+    """Say whether a folder holds nothing but what a killed `write_durably` left, empty folders, and a file that may be there.
 
     Raises:
         OSError: It cannot be read.
     """
     return all(
-        path.name == besides or (path.name.startswith(".") and path.name.endswith(".tmp"))
-        for path in folder.iterdir()
+        path.is_dir() or path.name == besides or (path.name.startswith(".") and path.name.endswith(".tmp"))
+        for path in folder.rglob("*")
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from planarena.export.escaping import escape_html
+from planarena.llm.models import tell_served
 from planarena.records.step_lines import read_steps
 from planarena.report.charts import Line, lines
 from planarena.report.page import render_page, table
@@ -60,6 +61,11 @@ _PANELS: tuple[tuple[str, str, dict[str, str]], ...] = (
         {"advantage/degenerate_groups": "groups"},
     ),
     (
+        "Groups that the judge could not score",
+        "Share of a batch's groups; they are scored offline.",
+        {"judge/offline": "groups"},
+    ),
+    (
         "Preference accuracy",
         "Share of pairs whose chosen answer is likelier than the rejected one.",
         {"preference/accuracy": "pairs"},
@@ -86,6 +92,7 @@ def render_training(folder: Path, following: Sequence[str] = ()) -> str:
         f"<h1>{escape_html(title)}</h1>",
         f'<p class="soft">{escape_html(_line(config, info))}</p>',
         _tiles(read, info),
+        *_judge(read, info),
         *(_next(following)),
         f'<div class="pair wide">{"".join(_panels(read))}</div>',
         *_samples(folder),
@@ -136,6 +143,24 @@ def _tiles(read: Sequence[Mapping[str, Any]], info: Mapping[str, Any]) -> str:
         for value, label in tiles
     )
     return f'<div class="tiles">{shown}</div>'
+
+
+def _judge(read: Sequence[Mapping[str, Any]], info: Mapping[str, Any]) -> list[str]:
+    """Say that a judge did not score what it was to score, and that its server calls itself otherwise."""
+    # Updates of one batch repeat its numbers.
+    batches = {line.get("rollout/batch", line["step"]): line.get("judge/offline") for line in read}
+    shares = [share for share in batches.values() if isinstance(share, int | float)]
+    told = tell_served(info.get("served_by") or {})
+    if any(shares):
+        lost = sum(1 for share in shares if share)
+        told.append(
+            f"In {lost} of {len(shares)} batches the judge could not score every group; those groups, "
+            f"{sum(shares) / len(shares):.1%} of all, were scored offline."
+        )
+    if not told:
+        return []
+    words = "".join(f"<p>{escape_html(note)}</p>" for note in told)
+    return [f'<section class="card wide"><h3>The judge</h3>{words}</section>']
 
 
 def _next(following: Sequence[str]) -> list[str]:

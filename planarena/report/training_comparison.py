@@ -37,7 +37,7 @@ def read_metric_lines(folder: Path) -> list[dict[str, Any]]:
     """Return the lines of a training run's metrics.jsonl, in order.
 
     Raises:
-        UserError: It is not there, or holds no step.
+        UserError: It is not there, holds no step, or more values than a file of its size may hold.
     """
     try:
         lines = read_steps(folder / "metrics.jsonl")

@@ -10,10 +10,11 @@ import msgspec
 
 from planarena import formats
 from planarena.bench import Asked
-from planarena.errors import UserError
+from planarena.errors import SchemaError, UserError
 from planarena.formats import Call, Native
 from planarena.records import canonical_json
 from planarena.rows.templates import default_template, template
+from planarena.tools.validation import SchemaValidator
 
 __all__ = ["BadRequestError", "ChatRequest", "Dialect", "read_request"]
 
@@ -136,6 +137,10 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
         raise BadRequestError("a function has a name")
     if parameters is not None and not isinstance(parameters, dict):
         raise BadRequestError("parameters is a JSON Schema")
+    try:
+        SchemaValidator(parameters or {}, "parameters")
+    except SchemaError as error:
+        raise BadRequestError(f"parameters is a JSON Schema: {error.what}"[:1000]) from error
     description = function.get("description")
     written = {
         "name": name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import socket
 import sys
@@ -44,18 +45,31 @@ def need_extra(extra: str = "serve", names: Sequence[str] = ("starlette", "uvico
         )
 
 
-def check_address(host: str, token: str) -> None:
-    """Refuse to listen beyond this machine without a token.
+def check_address(host: str, token: str, port: int = 0) -> None:
+    """Refuse to listen beyond this machine without a token, and at what is no port.
+
+    Args:
+        host: An address of this machine.
+        token: What clients must send; empty for none.
+        port: 0 takes a free one.
 
     Raises:
-        UserError: The host is not a loopback address, and there is no token.
+        UserError: The host is not a loopback address, and there is no token; or the port is none.
     """
+    if not 0 <= port < 1 << 16:
+        raise UserError(
+            f"{port} is no port", where="--port", fix="name a port up to 65535, or 0 for a free one"
+        )
     if host not in _LOOPBACK and not token:
         raise UserError(
             f"{host} can be reached from other machines",
             where="--host",
             fix="leave --host out, or set a secret in PLANARENA_SERVE_TOKEN that clients send as `Authorization: Bearer`",
         )
+
+
+class _GoneError(Exception):
+    """The client left before its request was whole: nothing of it is done."""
 
 
 class Guard:
@@ -92,9 +106,19 @@ class Guard:
         if refused is not None:
             await _answer(send, *refused)
             return
-        body = await self._read(receive)
+        try:
+            async with asyncio.timeout(self._limits.receive):
+                body = await self._read(receive)
+        except TimeoutError:
+            await _answer(send, 408, f"a request is sent within {self._limits.receive:g} seconds")
+            return
+        except _GoneError:
+            return
         if body is None:
             await _answer(send, 413, f"a request has at most {self._limits.body} bytes")
+            return
+        if (unreadable := self._unreadable(body)) is not None:
+            await _answer(send, *unreadable)
             return
         begun = False
         delivered = False
@@ -118,6 +142,11 @@ class Guard:
             sys.stderr.write(f"error: {type(error).__name__}: {error}\n")
             if not begun:
                 await _answer(send, 500, "the server failed")
+
+    def _unreadable(self, body: bytes) -> tuple[int, str] | None:
+        """Refuse a body that the application cannot take; ours read theirs themselves."""
+        del body
+        return None
 
     def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         if self._expected:
@@ -149,7 +178,7 @@ class Guard:
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
-                return b""
+                raise _GoneError
             parts.append(message.get("body", b""))
             size += len(parts[-1])
             if size > self._limits.body:
@@ -189,20 +218,20 @@ def run(
         guard: What stands before the application.
 
     Raises:
-        UserError: The address is taken, or not of this machine.
+        UserError: The address is taken, not of this machine, or none.
     """
     import uvicorn
 
-    check_address(host, token)
+    check_address(host, token, port)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except OSError as error:
+    except (OSError, TypeError, ValueError) as error:  # the latter two for what is no host name
         listener.close()
         raise UserError(
-            f"cannot listen: {error.strerror or error}",
+            f"cannot listen: {getattr(error, 'strerror', None) or error}",
             where=f"{host}:{port}",
             fix="choose another --port, or --port 0 for a free one",
         ) from error

@@ -16,6 +16,7 @@ class Limits(msgspec.Struct, frozen=True):
         age: Seconds after which one is ended.
         calls: Of one session.
         body: Bytes of a request.
+        receive: Seconds in which all of a request has to be there, once its head is.
         concurrency: Requests at a time.
     """
 
@@ -24,4 +25,5 @@ class Limits(msgspec.Struct, frozen=True):
     age: float = 7_200.0
     calls: int = 1_000
     body: int = 1 << 20
+    receive: float = 60.0
     concurrency: int = 4_096

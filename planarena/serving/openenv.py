@@ -17,7 +17,11 @@ __all__ = ["ENVIRONMENT", "paths", "serve_openenv"]
 
 ENVIRONMENT = "openenv"
 _LAUNCH = """
-import socket, sys
+import ctypes, os, socket, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 15)  # PR_SET_PDEATHSIG: the server ends with the command, however that ended
+    if os.getppid() != int(sys.argv[3]):
+        sys.exit("the command that serves has ended")
 import uvicorn
 from server.app import app
 host, port = sys.argv[1], int(sys.argv[2])
@@ -26,8 +30,9 @@ listener = socket.socket(family, socket.SOCK_STREAM)
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 try:
     listener.bind((host, port))
-except OSError as error:
-    sys.exit(f"error: {host}:{port}: cannot listen: {error.strerror}\\n  fix: choose another --port")
+except (OSError, TypeError, ValueError) as error:
+    why = getattr(error, "strerror", None) or error
+    sys.exit(f"error: {host}:{port}: cannot listen: {why}\\n  fix: choose another --port, or --port 0 for a free one")
 listener.listen(1024)
 print(f"http://{host}:{listener.getsockname()[1]}", file=sys.stderr, flush=True)
 config = uvicorn.Config(app, log_level="error", access_log=False, ws_max_size=1 << 20, ws_ping_interval=60)
@@ -72,13 +77,15 @@ def serve_openenv(
             "PLANARENA_SERVE_LOOPBACK": str(int(host in ("127.0.0.1", "localhost", "::1"))),
         }
         # Sources of a run may be named from the present folder, which must not be searched for modules (-P).
-        command = [str(found.python), "-P", "-c", _LAUNCH, host, str(port)]
+        command = [str(found.python), "-P", "-c", _LAUNCH, host, str(port), str(os.getpid())]
         with subprocess.Popen(command, env=variables) as process:
             # Ended from outside, the server ends too; Ctrl-C reaches both.
             before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
             try:
-                return process.wait()
+                code = process.wait()
             except KeyboardInterrupt:
-                return 0 if process.wait(timeout=20) in (0, -signal.SIGINT) else 1
+                code = process.wait(timeout=20)
             finally:
                 signal.signal(signal.SIGTERM, before)
+    # What was told to end has ended well, as the other servers do.
+    return 0 if code in (0, -signal.SIGINT, -signal.SIGTERM) else 1

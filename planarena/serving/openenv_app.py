@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from fastapi import HTTPException
 from openenv.core.env_server.http_server import create_app
 from openenv.core.env_server.interfaces import Environment
@@ -235,6 +236,23 @@ def _described(task: SessionTask) -> dict[str, Any]:
     }
 
 
+class _JsonGuard(Guard):
+    """Refuses what OpenEnv's own reader ends in a fault for: bytes that are no JSON, and a kind that is no text."""
+
+    def _unreadable(self, body: bytes) -> tuple[int, str] | None:
+        if not body:
+            return None
+        try:
+            value = msgspec.json.decode(body)
+            msgspec.json.encode(value)  # half of a pair of surrogates can be read, and not be written again
+        except (msgspec.DecodeError, RecursionError, UnicodeError, ValueError):
+            return 400, "the body is JSON"
+        action = value.get("action") if isinstance(value, dict) else None
+        if isinstance(action, dict) and not isinstance(action.get("type", ""), str):
+            return 422, "the type of an action is a text"
+        return None
+
+
 def make_app(tasks: str | Path, name: str = "planarena") -> Any:
     """Return the application that serves a file of tasks.
 
@@ -262,4 +280,4 @@ def make_app(tasks: str | Path, name: str = "planarena") -> Any:
     )
     token = os.environ.get("PLANARENA_SERVE_TOKEN", "")
     # In a container the address of the outside is the container's business.
-    return Guard(app, limits, token, loopback=set_on["LOOPBACK"])
+    return _JsonGuard(app, limits, token, loopback=set_on["LOOPBACK"])

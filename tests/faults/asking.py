@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from hashlib import blake2b
@@ -12,9 +13,11 @@ from typing import Any, NamedTuple
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import eval_samples  # noqa: E402
+from draft_model import DraftModel  # noqa: E402
 from llm_build_model import TITLES, GoodModel  # noqa: E402
+from user_model import GoodUser  # noqa: E402
 
-__all__ = ["ASKING", "HURRY", "Asking", "Materials"]
+__all__ = ["ASKING", "HURRY", "Asking", "Materials", "settings"]
 
 # Waits of the gateway, shortened: what is tried is what it does, not how long it is patient.
 HURRY = """
@@ -23,10 +26,6 @@ lane = next(kind for name, kind in vars(limits).items() if hasattr(kind, "admit"
 lane.__init__.__kwdefaults__["cool_down"] = 0.05
 paying._PATIENCE = 1.0
 paying.backoff = lambda *_: 0.1
-# Where a command has no settings for it (the judge of a training).
-import msgspec, planarena.llm.gateway as gateway
-_read = gateway.read_model
-gateway.read_model = lambda name: msgspec.structs.replace(_read(name), timeout=1.0, attempts=2)
 """
 
 
@@ -51,7 +50,8 @@ class Asking(NamedTuple):
     budget: Callable[[int], list[str]]
 
 
-def _settings(**values: Any) -> list[str]:
+def settings(**values: Any) -> list[str]:
+    """Return the words of settings; two underscores stand for a dot."""
     return [
         word
         for key, value in values.items()
@@ -78,7 +78,7 @@ def _build(_: Materials, out: Path, model: str) -> list[str]:
     ]
     # Models write the words of plain conversations.
     plain = ["--set", "conversations.shares={}"]
-    return [*words, "--model", model, "--judge-model", model, *plain, *_settings(**_SMALL)]
+    return [*words, "--model", model, "--judge-model", model, *plain, *settings(**_SMALL)]
 
 
 def _library(materials: Materials) -> Path:
@@ -113,7 +113,7 @@ def _simulate(materials: Materials, out: Path, model: str) -> list[str]:
         "--trajectories",
         "99",
     ]
-    return [*words, "--workers", "1", "--out", str(out), *_settings(**_SMALL)]
+    return [*words, "--workers", "1", "--out", str(out), *settings(**_SMALL)]
 
 
 def _play(body: dict[str, Any]) -> Any:
@@ -138,10 +138,11 @@ def _train(materials: Materials, out: Path, model: str) -> list[str]:
         "tiny",
     ]
     tiny = {"hidden": 16, "layers": 1, "heads": 2, "intermediate": 16, "vocabulary": 400, "warm_start": 2}
-    return [*words, "--judge-model", model, *_settings(
+    return [*words, "--judge-model", model, *settings(
         **{f"model__tiny__{key}": value for key, value in tiny.items()},
-        rollout__batch_size=2, rollout__group_size=2, rollout__max_prompt_length=900, rollout__max_response_length=24,
+        rollout__batch_size=2, rollout__group_size=2, rollout__max_prompt_length=1600, rollout__max_response_length=160,
         update__updates_per_batch=1, validation__every=0, data__limit=4, data__answers=False, threads=1,
+        judge__timeout=1.0, judge__attempts=2,
     )]  # fmt: skip
 
 
@@ -150,7 +151,7 @@ def _eval(
 ) -> Callable[[Materials, Path, str], list[str]]:
     def words(materials: Materials, out: Path, model: str) -> list[str]:
         given = ["--data", f"{suite}={data(materials)}"] if data else []
-        calls = _settings(generation__timeout=1.0, generation__attempts=2)
+        calls = settings(generation__timeout=1.0, generation__attempts=2)
         return ["eval", suite, "--model", model, "--out", str(out), "--limit", "1", *given, *more, *calls]
 
     return words
@@ -193,6 +194,57 @@ class _Good:
         return json.dumps({"score": 0.5}) if "response_format" in body else "The answer is (A). \\boxed{2}"
 
 
+def _draft(_: Materials, out: Path, model: str) -> list[str]:
+    words = ["env", "draft", "a corner shop", "--model", model, "--out", str(out), "--workers", "1"]
+    return [*words, "--fewest-tools", "3", "--repairs", "1", "--timeout", "1", "--attempts", "2"]
+
+
+class _Drafts:
+    """The template's parts, whoever asks."""
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        return DraftModel()(body)
+
+
+def _rate(materials: Materials, out: Path, model: str) -> list[str]:
+    # Rates are kept beside the run: each case has a run of its own.
+    if not out.is_dir():
+        shutil.copytree(materials.run, out)
+    words = ["rate", str(out), "--model", model, "--tries", "1", "--limit", "1"]
+    return [*words, *settings(generation__timeout=1.0, generation__attempts=2)]
+
+
+def _played(materials: Materials, out: Path, model: str) -> list[str]:
+    words = [
+        "build",
+        "builtin:email",
+        "--scenarios",
+        "2",
+        "--trajectories",
+        "99",
+        "--workers",
+        "1",
+        "--out",
+        str(out),
+    ]
+    small = {**_SMALL, "conversations__shares": {"missing_value": 1.0}}
+    return [*words, "--set", f"models.user={model}", *settings(**small)]
+
+
+class _Played(_Good):
+    """A user who says what is due, and the assistant of the rest."""
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        try:
+            return json.dumps(GoodUser()(body))
+        except (KeyError, IndexError, StopIteration, TypeError, ValueError):
+            return super().__call__(body)
+
+
+def _eval_played(materials: Materials, out: Path, model: str) -> list[str]:
+    return [*_eval("planarena")(materials, out, model), "--set", f"generation.bench_user=model:{model}"]
+
+
 def _budget(setting: str) -> Callable[[int], list[str]]:
     return lambda calls: [setting, str(calls)]
 
@@ -206,5 +258,9 @@ ASKING: dict[str, Asking] = {
     "eval api-bank": Asking(_eval("api-bank", data=_once("apibank", eval_samples.api_bank)), _Good(), _budget("--budget-calls")),
     "eval planarena": Asking(_eval("planarena"), _Good(), _budget("--budget-calls")),
     "eval bfcl-v3": Asking(_eval("bfcl-v3"), _Good(), _budget("--budget-calls")),
+    "env draft": Asking(_draft, _Drafts(), _budget("--budget-calls")),
+    "rate": Asking(_rate, _Good(), _budget("--budget-calls")),
+    "build models.user": Asking(_played, _Played(), _budget("--budget-calls")),
+    "eval bench_user": Asking(_eval_played, _Played(), _budget("--budget-calls")),
     "eval suite:PATH": Asking(_suite, _Good(), _budget("--budget-calls")),
 }  # fmt: skip

@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import eval_samples  # noqa: E402
 
-__all__ = ["READERS", "Reader"]
+__all__ = ["READERS", "Reader", "sheet_answers"]
 
 
 class Reader(NamedTuple):
@@ -108,7 +108,7 @@ components:
 """
 
 
-def _answers(folder: Path, run: Path) -> bytes:
+def sheet_answers(folder: Path, run: Path) -> bytes:
     """A sheet's lines, filled in."""
     from planarena.cli import main
 
@@ -213,7 +213,7 @@ READERS: dict[str, Reader] = {
     "eval --data api-bank": Reader("apibank/level-1-api.json", _made(eval_samples.api_bank, "apibank/level-1-api.json"), _eval("api-bank")),
     "eval suite items": Reader("suite/items.jsonl", _suite_items, _suite),
     "eval suite yaml": Reader("suite/suite.yaml", _suite_yaml, _suite),
-    "audit import": Reader("answers.jsonl", _answers, _audit),
+    "audit import": Reader("answers.jsonl", sheet_answers, _audit),
     "build --config": Reader("some.yaml", _fixed(_CONFIG), lambda file, out, _: ["build", "--config", str(file), "--out", str(out), "--dry-run"]),
     "train --data": Reader("rows.jsonl", _rows, lambda file, out, _: ["train", "--algorithm", "sft", "--data", str(file), "--out", str(out), "--steps", "1", "--model", "nowhere"]),
     "build against": Reader("bench/tools.json", _fixed(_TOOLS), lambda file, out, _: ["tools", "import", str(HERE.parent / "faults/tools.json"), "--against", f"x={file.parent}", "--out", str(out)]),

@@ -19,18 +19,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from asking import Materials
 from mutate import mutant
 from readers import READERS
+from seeds import drawn, seeded
 
 # Mutants of each reader: in `make test`, and in `make test-faults`.
 FEW, MANY = 10, int(os.environ.get("FAULTS_MUTANTS", "500"))
 SECONDS = 30
+SHORT = drawn("readers", READERS, 9)
 
 
 def _alarm(*_: object) -> None:
     raise TimeoutError("a mutant takes too long")
 
 
-@pytest.mark.parametrize("share", ["few", pytest.param("many", marks=pytest.mark.full)])
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        pytest.param(
+            name,
+            share,
+            id=f"{share}-{name}",
+            marks=() if share == "few" and name in SHORT else (pytest.mark.full,),
+        )
+        for share in ("few", "many")
+        for name in READERS
+    ],
+)
 def test_mutants(
     name: str,
     share: str,
@@ -51,7 +64,7 @@ def test_mutants(
         good = reader.good(folder, materials.run)
     file = folder / reader.file
     file.parent.mkdir(parents=True, exist_ok=True)
-    rng = Random(f"mutants/{name}")
+    rng = Random(f"mutants/{name}{seeded(share)}")
     wrong: list[str] = []
     slowest = 0.0
     before = signal.signal(signal.SIGALRM, _alarm)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable
@@ -12,6 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import eval_samples
+from asking import Materials
 from zygote import Zygote
 
 MOST_BYTES, MOST_SECONDS = 1 << 30, 60.0
@@ -78,23 +81,94 @@ FILES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "long yaml": ("a.yaml", _repeated(b"- a\n")),
     "deep yaml": ("a.yaml", _repeated(b"- ")),
 }
-# Command -> the words with which it reads a file.
-COMMANDS: dict[str, Callable[[Path, Path], list[str]]] = {
-    "import": lambda file, out: ["import", str(file), "--format", "openai", "--out", str(out)],
-    "train": lambda file, out: ["train", "--algorithm", "sft", "--data", str(file), "--out", str(out), "--steps", "1", "--model", "nowhere"],
-    "responses": lambda file, out: ["eval", "math", "--responses", str(file), "--data", f"math={eval_samples.problems(out.parent / 'p.jsonl')}", "--out", str(out)],
-    "questions": lambda file, out: ["eval", "math", "--responses", "gold", "--data", f"math={file}", "--out", str(out)],
-    "tools": lambda file, out: ["tools", "list", str(file)],
-    "openapi": lambda file, out: ["tools", "check", f"openapi:{file}"],
-    "config": lambda file, out: ["build", "--config", str(file), "--out", str(out), "--dry-run"],
+
+
+def _at(file: Path, place: str) -> Path:
+    """Put a file where a command looks for it."""
+    target = file.parent / place
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.link(file, target)
+    return target
+
+
+def _suite(file: Path, out: Path, _: Path) -> list[str]:
+    suite = _at(file, "suite/suite.yaml" if file.suffix == ".yaml" else "suite/items.jsonl").parent
+    (suite / "suite.yaml").exists() or (suite / "suite.yaml").write_text("rule: calls\n")
+    (suite / "items.jsonl").exists() or (suite / "items.jsonl").write_text('{"id": "a"}\n')
+    return ["eval", f"suite:{suite}", "--responses", "gold", "--out", str(out)]
+
+
+def _environment(place: str) -> Words:
+    def words(file: Path, out: Path, _: Path) -> list[str]:
+        from planarena.cli import main
+
+        home = out.parent / "home"
+        assert main(["env", "new", "library", "--dir", str(home)]) == 0
+        (home / "library" / place).unlink()
+        return ["env", "check", str(_at(file, f"home/library/{place}").parent), "--trusted"]
+
+    return words
+
+
+def _metrics(file: Path, out: Path, _: Path) -> list[str]:
+    return ["report", str(_at(file, "trained/metrics.jsonl").parent), "--out", f"{out}.html"]
+
+
+def _answers(file: Path, out: Path, run: Path) -> list[str]:
+    shutil.copytree(run, out)
+    return ["audit", "import", str(out), str(file)]
+
+
+Words = Callable[[Path, Path, Path], list[str]]
+# Command -> (the file, a new place, a finished build) -> the words with which it reads that file.
+COMMANDS: dict[str, Words] = {
+    "import": lambda file, out, _: ["import", str(file), "--format", "openai", "--out", str(out)],
+    "import toolrl": lambda file, out, _: ["import", str(file), "--format", "toolrl", "--out", str(out)],
+    "train": lambda file, out, _: ["train", "--algorithm", "sft", "--data", str(file), "--out", str(out), "--steps", "1", "--model", "nowhere"],
+    "responses": lambda file, out, _: ["eval", "math", "--responses", str(file), "--data", f"math={eval_samples.problems(out.parent / 'p.jsonl')}", "--out", str(out)],
+    "questions": lambda file, out, _: ["eval", "math", "--responses", "gold", "--data", f"math={file}", "--out", str(out)],
+    "tools": lambda file, out, _: ["tools", "list", str(file)],
+    "tools import": lambda file, out, _: ["tools", "import", str(file), "--out", f"{out}.json"],
+    "openapi": lambda file, out, _: ["tools", "check", f"openapi:{file}"],
+    "mcp": lambda file, out, _: ["tools", "check", f"mcp:{file}"],
+    "http": lambda file, out, _: ["tools", "check", f"http:{file}"],
+    "config": lambda file, out, _: ["build", "--config", str(file), "--out", str(out), "--dry-run"],
+    "training config": lambda file, out, _: ["train", "--config", str(file), "--data", "x", "--out", str(out)],
+    "suite": _suite,
+    "audit": _answers,
+    "metrics": _metrics,
+    "words.yaml": _environment("words.yaml"),
+    "seeds.yaml": _environment("seeds.yaml"),
+    "topics": lambda file, out, _: ["env", "draft", "--topics", str(file), "--model", "m@http://127.0.0.1:1/v1", "--out", str(out)],
 }  # fmt: skip
 READ_BY = {
-    ".json": ("import", "train", "responses", "questions", "tools", "openapi", "config"),
-    ".jsonl": ("import", "train", "responses", "questions"),
+    ".json": (
+        "import",
+        "train",
+        "responses",
+        "questions",
+        "tools",
+        "openapi",
+        "config",
+        "tools import",
+        "mcp",
+        "http",
+    ),
+    ".jsonl": (
+        "import",
+        "train",
+        "responses",
+        "questions",
+        "import toolrl",
+        "suite",
+        "audit",
+        "metrics",
+        "topics",
+    ),
     ".gz": ("responses", "questions"),
     ".zip": ("responses",),
     ".parquet": ("import", "questions"),
-    ".yaml": ("openapi", "config"),
+    ".yaml": ("openapi", "config", "training config", "suite", "words.yaml", "seeds.yaml"),
 }
 SHORT = {
     ("billion laughs", "config"),
@@ -113,16 +187,21 @@ SHORT = {
     ],
 )
 def test_large_files(
-    kind: str, command: str, zygote: Zygote, tmp_path: Path, figures: Callable[..., None]
+    kind: str,
+    command: str,
+    zygote: Zygote,
+    materials: Materials,
+    tmp_path: Path,
+    figures: Callable[..., None],
 ) -> None:
     name, make = FILES[kind]
     make(tmp_path / name)
     assert (tmp_path / name).stat().st_size < 100 << 20
-    words = COMMANDS[command](tmp_path / name, tmp_path / "out")
+    words = COMMANDS[command](tmp_path / name, tmp_path / "out", materials.run)
     ended = zygote.run(
         words, cwd=tmp_path, env={"PLANARENA_CACHE": str(tmp_path / "cache")}, timeout=4 * MOST_SECONDS
     )
-    (tmp_path / name).unlink()
+    shutil.rmtree(tmp_path)
     figures("large files", case=f"{command}: {kind}", ended=not ended.timed_out, lost=False, contained=ended.peak < MOST_BYTES,
             traceback=ended.traceback, seconds=ended.seconds, peak=ended.peak)  # fmt: skip
     assert not ended.timed_out, ended

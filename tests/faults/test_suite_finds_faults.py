@@ -60,6 +60,17 @@ FAULTS = {
     "a time-out that begins anew with every byte": Fault(
         "planarena/llm/backend.py", "asyncio.timeout(model.timeout)", "asyncio.timeout(None)", f"{SERVERS}[eval\\ math-slow_body]"
     ),
+    "a judge that is waited for as long as anybody": Fault(
+        "trainers/loop/score.py", "timeout=how.timeout, ", "", f"{SERVERS}[train\\ --judge-model-hang]"
+    ),
+    "a note that is believed": Fault(
+        "annotation/embedded.py", "noted.pid if _serves(noted.pid, data_dir) else 0", "noted.pid",
+        "tests/faults/test_own_files.py::test_a_damaged_note_of_the_audit_server_ends_no_process",
+    ),
+    "a port that is not looked at": Fault(
+        "planarena/serving/http.py", "    if not 0 <= port < 1 << 16:\n", "    if port is None:\n",
+        "tests/faults/test_servers.py::test_a_port_that_is_none",
+    ),
     "a body that is read without end": Fault(
         "planarena/llm/bodies.py", "        if self._left < 0:\n", "        if self._left is None:\n",
         "tests/faults/test_model_servers.py::test_no_more_is_read_than_an_answer_may_hold",

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from planarena.trainers.config.phases import first_phases
 from planarena.trainers.recipes import Recipe
 
+_Seconds = Annotated[float, msgspec.Meta(gt=0)]
+_Limit = Annotated[float, msgspec.Meta(ge=0)]
+
 __all__ = [
     "CheckpointConfig",
     "DataConfig",
     "ExpertsConfig",
+    "JudgeConfig",
     "LogConfig",
     "LoraConfig",
     "ModelConfig",
@@ -276,6 +280,30 @@ class ValidationConfig(_Section, frozen=True, kw_only=True):
     select: Literal["success", "reward", "bench"] | None = None
 
 
+class JudgeConfig(_Section, frozen=True, kw_only=True):
+    """How patient a training is with `judge_model`, and what it may cost. Nothing of it makes another run.
+
+    A request that fails `attempts` times costs its group the judge: it is scored offline. Twelve failures in a row
+    open the circuit; when four trials after that fail too, the training ends with one message, and the same command
+    goes on. A judge that hangs holds a training up for a quarter of an hour at most, by these defaults [ours].
+
+    Attributes:
+        timeout: Seconds of one attempt, from sending to the last byte.
+        attempts: Attempts at one request.
+        concurrency: Most requests in flight.
+        budget_usd: Most US dollars that one command spends on judging; None sets no limit.
+        budget_tokens: Most tokens, likewise.
+        budget_calls: Most answers, likewise.
+    """
+
+    timeout: _Seconds = 60.0
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=4096)] = 32
+    budget_usd: _Limit | None = None
+    budget_tokens: _Limit | None = None
+    budget_calls: _Limit | None = None
+
+
 class CheckpointConfig(_Section, frozen=True, kw_only=True):
     """What is kept.
 
@@ -317,6 +345,7 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
         seed: Of everything random.
         threads: CPU threads; 0 takes what a short probe finds fastest (or OMP_NUM_THREADS, where it is set).
         judge_model: A model of the gateway that judges; empty for the offline scorer.
+        judge: How long it is waited for, and what it may cost.
         verl: Keys of verl's own configuration, as `verl.actor_rollout_ref.rollout.name=vllm` (engine `verl`).
     """
 
@@ -329,6 +358,7 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
     seed: int = 0
     threads: int = 0
     judge_model: str = ""
+    judge: JudgeConfig = JudgeConfig()
     reward: RewardConfig = RewardConfig()
     model: ModelConfig = ModelConfig()
     data: DataConfig = DataConfig()
@@ -360,10 +390,10 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
         )
 
     def identity(self) -> dict[str, Any]:
-        """Return what makes two runs the same work: all but the folder, the logs and the threads."""
+        """Return what makes two runs the same work: all but the folder, the logs, the threads and the patience."""
         # Through JSON, so that it equals what run.json gives back.
         fields: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
-        for name in ("out", "log", "threads"):
+        for name in ("out", "log", "threads", "judge"):
             del fields[name]
         if not self.verl:
             del fields["verl"]

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from planarena.errors import ConfigError, UserError
 from planarena.trainers.config import LoraConfig, ModelConfig, TinyConfig, TrainConfig
+from planarena.trainers.loop.checkpoints import check_files
 from planarena.trainers.loop.tokenizer import ChatTokenizer
 
 __all__ = [
@@ -251,10 +252,18 @@ def load_policy(path: str | Path, config: ModelConfig, device: torch.device, *, 
         train: A LoRA checkpoint's adapters are to train on.
 
     Raises:
-        UserError: No such folder, no model, or no tokenizer in it.
+        UserError: No such folder, no model, or no tokenizer in it; a file that has other bytes than were written.
     """
-    chat = load_chat(path)
     where = str(path)
+    try:
+        check_files(Path(where))
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"the checkpoint cannot be loaded: {_first_line(error)}",
+            where=where,
+            fix="name another checkpoint of the run, or train again with --fresh",
+        ) from error
+    chat = load_chat(path)
     half = config.dtype == "bfloat16"
     # Under LoRA the frozen base costs memory alone, so it is kept in half precision.
     dtype = torch.bfloat16 if half and (config.lora or holds_adapters(where)) else torch.float32

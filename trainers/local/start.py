@@ -16,7 +16,7 @@ from planarena.trainers.config import TinyConfig, TrainConfig, UpdateConfig
 from planarena.trainers.local.backend import LocalBackend
 from planarena.trainers.local.model import Policy, add_lora, load_policy, make_tiny, save_model, start_path
 from planarena.trainers.loop.batches import Expert
-from planarena.trainers.loop.checkpoints import write_json
+from planarena.trainers.loop.checkpoints import digests, sync_folder, write_json
 from planarena.trainers.loop.data import holds_pairs_alone, load_data, load_texts
 from planarena.trainers.loop.encoding import Order, make_encoder
 from planarena.trainers.loop.tokenizer import ChatTokenizer, train_tokenizer
@@ -85,11 +85,12 @@ def _make_start(
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     save_model(policy, temporary)
-    write_json(
-        temporary / "start.json", {"warm_start": steps, "seed": config.seed, "tokens": len(chat.tokenizer)}
-    )
+    sync_folder(temporary)
+    made = {"warm_start": steps, "seed": config.seed, "tokens": len(chat.tokenizer)}
+    write_json(temporary / "start.json", {**made, "files": digests(temporary)})
     shutil.rmtree(folder, ignore_errors=True)
     temporary.replace(folder)
+    sync_folder(folder.parent)
 
 
 def _gold(config: TrainConfig, policy: Policy, needs: Needs) -> list[Expert]:

@@ -7,14 +7,29 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from planarena.errors import PlanArenaError, RunError
+from planarena.records.shards import write_durably
 
-__all__ = ["CheckpointState", "Checkpoints", "damage_named", "no_room", "reason", "write_json"]
+__all__ = [
+    "CheckpointState",
+    "Checkpoints",
+    "check_files",
+    "damage_named",
+    "digests",
+    "no_room",
+    "reason",
+    "sync_folder",
+    "write_json",
+]
+
+# What says that a folder is whole, and what the bytes of its files are: of a checkpoint, and of a start.
+_NOTES = ("state.json", "start.json")
 
 
 class CheckpointState(msgspec.Struct, kw_only=True):
@@ -30,6 +45,7 @@ class CheckpointState(msgspec.Struct, kw_only=True):
         since_sync: Updates since the rollout policy took the weights.
         best: Step and value of the best validation, or None.
         counters: Totals for run.json.
+        files: Digests of the checkpoint's other files; empty in those of earlier releases.
     """
 
     step: int
@@ -41,13 +57,44 @@ class CheckpointState(msgspec.Struct, kw_only=True):
     since_sync: int = 0
     best: tuple[int, float, float] | None = None
     counters: dict[str, float] = {}
+    files: dict[str, str] = {}
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
-    temporary.replace(path)
+    write_durably(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return a digest of each file of a folder by its name, for the note that says that the folder is whole."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in _NOTES:
+            with path.open("rb") as handle:
+                found[name] = file_digest(handle, "sha256").hexdigest()
+    return found
+
+
+def check_files(folder: Path) -> None:
+    """Compare the files of a checkpoint, or of a start, with their digests; a folder of others has none.
+
+    Raises:
+        OSError: A file is missing.
+        ValueError: A file has other bytes than were written.
+    """
+    for name in _NOTES:
+        if not (folder / name).is_file():
+            continue
+        files = msgspec.json.decode((folder / name).read_bytes(), type=_Note).files
+        for file, digest in files.items():
+            with (folder / file).open("rb") as handle:
+                if file_digest(handle, "sha256").hexdigest() != digest:
+                    raise ValueError(f"{file} is damaged: its bytes are not those that were written")
+
+
+class _Note(msgspec.Struct):
+    files: dict[str, str] = {}
 
 
 class Checkpoints:
@@ -100,11 +147,12 @@ class Checkpoints:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
             write(temporary)
+            sync_folder(temporary)
             # Last, so that its presence means that all is there.
-            write_json(temporary / "state.json", state)
-            _sync(temporary)
+            write_json(temporary / "state.json", msgspec.structs.replace(state, files=digests(temporary)))
             shutil.rmtree(target, ignore_errors=True)
             temporary.replace(target)
+            sync_folder(self.folder)
             self._newest = str(target)
         except Exception as error:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -125,6 +173,7 @@ class Checkpoints:
         """
         folder = self.path(step)
         with damage_named(folder):
+            check_files(folder)
             return msgspec.json.decode((folder / "state.json").read_bytes(), type=CheckpointState)
 
     def mark_best(self, step: int) -> None:
@@ -161,11 +210,16 @@ def damage_named(folder: Path, hint: str = "") -> Iterator[None]:
         ) from error
 
 
-def _sync(folder: Path) -> None:
-    for path in folder.iterdir():
-        if path.is_file():
-            with path.open("rb") as handle:
-                os.fsync(handle.fileno())
+def sync_folder(folder: Path) -> None:
+    """Have a folder, with its own files, on the disk."""
+    for path in (*folder.iterdir(), folder):
+        if path.is_symlink() or not (path.is_file() or path == folder):
+            continue
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 # No space, a file that may not grow, a quota, a device that fails, a file system that may only be read.

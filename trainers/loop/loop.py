@@ -12,6 +12,8 @@ import msgspec
 import torch
 
 from planarena.errors import Interrupted, UserError
+from planarena.llm.models import tell_served
+from planarena.records.shards import write_durably
 from planarena.records.step_lines import read_steps
 from planarena.report import render_training
 from planarena.trainers.config import TrainConfig
@@ -73,6 +75,7 @@ class Loop:
         self.done = 0
         self.batches = 0
         self.flat = 0
+        self.called: dict[str, int] = {}
         self.since_sync = 0
         self.best: tuple[int, float, float] | None = None
         self.pending: list[list[int]] = []
@@ -149,6 +152,8 @@ class Loop:
             settings=msgspec.to_builtins(config),
             run_id=str(self.folder.info.get("run_id", "")),
         )
+        if self.log.lost:
+            self.say(f"metrics.jsonl lacks {self.log.lost} of {self.done} steps: it was damaged")
         # The engine of one process; a cluster has other places for what people look at.
         groups = config.log.rollouts if config.engine == "local" else 0
         every = config.validation.every or max(self.total // 10, 1)
@@ -195,11 +200,11 @@ class Loop:
             skipped_steps=self.updater.skipped,
             best=None if self.best is None else {"step": self.best[0], "value": self.best[1]},
             scoring=dict(self.scorer.counts),
+            served_by=self.scorer.served(),
         )
         following = next_commands(self.config, self.folder.path, self.done)
-        (self.folder.path / "report.html").write_text(
-            render_training(self.folder.path, following), encoding="utf-8"
-        )
+        page = render_training(self.folder.path, following)
+        write_durably(self.folder.path / "report.html", page.encode("utf-8", "replace"))
         return info
 
     def _one_step(self) -> dict[str, Any]:
@@ -266,6 +271,13 @@ class Loop:
                 f"the judge cannot score {lost} of {groups} groups of batch {self.batches}, "
                 f"which are scored offline: {self.scorer.fallback}"
             )
+        served = self.scorer.served()
+        for model, names in served.items():
+            # Said again when another name turns up, not with every batch.
+            if len(names) > self.called.get(model, 0):
+                self.called[model] = len(names)
+                for note in tell_served({model: names}):
+                    self.say(note)
 
     def _watch_flatness(self, step: Step) -> None:
         """Say when all rewards are equal, and stop a run that has nothing else to learn from."""
@@ -374,7 +386,7 @@ class Loop:
 
     def _plot(self) -> None:
         self._plotted = time.monotonic()
-        lines = read_steps(self.log.path)
+        lines = read_steps(self.log.path, missing_ok=True)
         if lines:
             draw_plot(
                 lines, self.folder.path / "plot.png", f"{self.config.algorithm}, {self.config.reward.name}"

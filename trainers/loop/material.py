@@ -75,7 +75,7 @@ class Material:
         if self.bench:
             self.data.counts["bench tasks"] = len(self.bench)
         self.total = self._total_steps()
-        self._judges = open_judges(config.judge_model)
+        self._judges = open_judges(config.judge_model, config.judge)
         self._stack.enter_context(users := Users(config.data.user, where="data.user"))
         self.scorer = Scorer(
             config.reward.name,

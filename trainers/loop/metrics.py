@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from planarena.records.shards import write_durably
 from planarena.records.step_lines import read_steps
 from planarena.trainers.config import LogConfig
 from planarena.trainers.loop.batches import Sample
@@ -25,16 +26,18 @@ class MetricsLog:
         step: Lines of later steps are removed: they are made again.
         settings: The whole configuration, for Weights & Biases.
         run_id: What the run is called there.
+
+    Attributes:
+        lost: Steps up to `step` of which the file has no line: it was damaged.
     """
 
     def __init__(
         self, root: Path, config: LogConfig, *, step: int, settings: Mapping[str, Any], run_id: str = ""
     ) -> None:
         self.path = root / "metrics.jsonl"
-        kept = [line for line in read_steps(self.path) if line["step"] <= step] if self.path.is_file() else []
-        temporary = root / ".metrics.jsonl.tmp"
-        temporary.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
-        temporary.replace(self.path)
+        kept = [line for line in read_steps(self.path, missing_ok=True) if line["step"] <= step]
+        self.lost = max(step - len({line["step"] for line in kept if line["step"] > 0}), 0)
+        write_durably(self.path, b"".join(msgspec.json.encode(line) + b"\n" for line in kept))
         self._file = self.path.open("ab")
         self._board: Any = None
         self._wandb: Any = None

@@ -15,7 +15,7 @@ import msgspec
 from planarena.errors import RunError, UserError
 from planarena.records.shards import is_vacant
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.loop.checkpoints import write_json
+from planarena.trainers.loop.checkpoints import Checkpoints, write_json
 
 __all__ = ["RunFolder"]
 
@@ -74,7 +74,7 @@ class RunFolder:
             raise UserError("is no folder", where=str(self.path), fix="choose another --out")
         stored = self.path / "run.json"
         if stored.is_file():
-            self.info = self._read(stored)
+            self.info = self._read(stored, fresh=fresh)
             # A command that failed before its first step left nothing that is worth keeping.
             if fresh or (self.info.get("status") == "prepared" and not (self.path / "checkpoints").exists()):
                 self._clear()
@@ -86,7 +86,7 @@ class RunFolder:
                 where=str(self.path),
                 fix="choose another --out",
             )
-        self.finished = self.info.get("status") == "finished"
+        self.finished = self.info.get("status") == "finished" and self._has_last()
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.info:
             self.info = {
@@ -100,6 +100,19 @@ class RunFolder:
             }
             self._save("prepared")
         (self.path / "config.yaml").write_bytes(msgspec.yaml.encode(config))
+
+    def _has_last(self) -> bool:
+        """Whether a finished run still has its last checkpoint; without it it goes on from the one before.
+
+        Raises:
+            RunError: It is there, and damaged.
+        """
+        step = self.info.get("steps_done")
+        checkpoints = Checkpoints(self.path, 1)
+        if not isinstance(step, int) or step not in checkpoints.steps():
+            return False
+        checkpoints.load(step)
+        return True
 
     @property
     def has_start(self) -> bool:
@@ -157,10 +170,13 @@ class RunFolder:
         self.info["status"] = status
         write_json(self.path / "run.json", self.info)
 
-    def _read(self, path: Path) -> dict[str, Any]:
+    def _read(self, path: Path, *, fresh: bool) -> dict[str, Any]:
         try:
             info = msgspec.json.decode(path.read_bytes())
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            # The other files say what the folder is: only a run's own names are thrown away.
+            if fresh and (self.path / "config.yaml").is_file():
+                return {}
             raise RunError(
                 "run.json is damaged", where=str(path), fix="choose another --out, or give --fresh"
             ) from error

@@ -14,6 +14,7 @@ from planarena.formats import Gold
 from planarena.judges import GroupScores, JudgedAction, RubricJudge, SimilarityJudge
 from planarena.rows import EpisodeRow, TrainingRow
 from planarena.trainers import rewards
+from planarena.trainers.config import JudgeConfig
 from planarena.trainers.loop.batches import Sample
 from planarena.trainers.rewards import Context, sequential_decay
 from planarena.trainers.types import Needs
@@ -33,18 +34,24 @@ class Judges(msgspec.Struct):
     gateway: Any = None
 
 
-def open_judges(model: str) -> Judges:
+def open_judges(model: str, how: JudgeConfig | None = None) -> Judges:
     """Return the judges: a model of the gateway, or the offline scorers behind the same call.
 
     Args:
         model: As `--judge-model` takes it; empty for offline.
+        how: How long it is waited for, and what it may cost.
     """
     if not model:
         return Judges(SimilarityJudge(), RubricJudge())
-    from planarena.llm import SyncGateway
+    from planarena.llm import Budget, SyncGateway, read_model
 
-    gateway = SyncGateway([model])
-    return Judges(SimilarityJudge(gateway, model), RubricJudge(gateway, model), gateway)
+    how = how or JudgeConfig()
+    asked = msgspec.structs.replace(
+        read_model(model), timeout=how.timeout, attempts=how.attempts, concurrency=how.concurrency
+    )
+    budget = Budget(usd=how.budget_usd, tokens=how.budget_tokens, calls=how.budget_calls)
+    gateway = SyncGateway([asked], budget=budget)
+    return Judges(SimilarityJudge(gateway, asked.name), RubricJudge(gateway, asked.name), gateway)
 
 
 class Scorer:
@@ -131,6 +138,14 @@ class Scorer:
         """Return the reward of one turn of an episode against the gold action of the same number, without judges."""
         context = Context(step=step, steps=steps, length=None)
         return float(self.reward.score(self.form.parse(text), gold, context).total)
+
+    def served(self) -> dict[str, dict[str, int]]:
+        """Return by model what its server called itself, and in how many answers."""
+        found: dict[str, Counter[str]] = {}
+        for judge in (self.judges.similarity, self.judges.rubric):
+            for model, names in judge.served.items():
+                found[model] = found.get(model, Counter()) + names
+        return {model: dict(names) for model, names in found.items()}
 
     def _fill(self, sample: Sample, gold: Gold, context: Context) -> None:
         assert sample.parsed is not None

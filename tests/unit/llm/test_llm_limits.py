@@ -6,10 +6,12 @@ import asyncio
 import random
 from bisect import bisect_left
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from planarena.llm import Gateway
 from planarena.llm.errors import CallFailedError, ModelAccessError
 from planarena.llm.limits import Bucket, RateLimiter, backoff
 
@@ -215,3 +217,12 @@ def test_backoff_grows_and_is_bounded() -> None:
         assert min(waits) >= whole / 2
         assert max(waits) <= whole
         assert max(waits) - min(waits) > whole / 4
+
+
+def test_a_model_with_a_key_has_one_limiter(tmp_path: Path) -> None:
+    """By its long name, with the variable of its key, a request meets the limits that all its requests share."""
+    gateway = Gateway(["m@http://127.0.0.1:1/v1#A_KEY"], cache=tmp_path / "c.sqlite")
+    named = [
+        gateway._model(name) for name in ("m@http://127.0.0.1:1/v1", *(["m@http://127.0.0.1:1/v1#A_KEY"] * 2))
+    ]
+    assert named[0] is named[1] is named[2]

@@ -32,9 +32,8 @@ from planarena.users import Brief
 __all__ = ["BENCH_CONFIG", "TASKS", "make_bench"]
 
 TASKS = 500
-_ACTIONS = range(1, 8)
 # Plain conversations of each number of actions; conversations of the other kinds; requests that no call answers.
-_OF_EACH = 30
+_PLAIN = {1: 32, 2: 32, 3: 32, 4: 32, 5: 32, 6: 30, 7: 20}
 _KINDS = {"missing_value": 40, "failed_call": 40, "change_of_mind": 35, "long": 40, "rule": 25, "noise": 30}
 _NO_CALLS = {"tool_missing": 20, "trap": 20, "parameter_missing": 20, "no_tool_needed": 20}
 
@@ -42,10 +41,11 @@ _NO_CALLS = {"tool_missing": 20, "trap": 20, "parameter_missing": 20, "no_tool_n
 # namespaces form `unseen_tools`, for models that were trained with the same two held out.
 BENCH_CONFIG = BuildConfig(
     sources=tuple(f"builtin:{name}" for name in sorted(DOMAINS)),
-    trajectories=2000,
+    trajectories=2600,
     seed=730_021,
     chunk_scenarios=32,
-    composition=CompositionConfig(length_mix=(1.0,) * len(_ACTIONS), per_scenario=7),
+    # Enough composed tasks for the lengths that few aims have.
+    composition=CompositionConfig(length_mix=(1.0,) * len(_PLAIN), per_scenario=7, aims=0.7),
     conversations=ConversationConfig(
         {
             "missing_value": 0.1,
@@ -65,7 +65,7 @@ BENCH_CONFIG = BuildConfig(
 def make_bench(out: Path, config: BuildConfig = BENCH_CONFIG) -> dict[str, Any]:
     """Build, choose the tasks and write them as a run.
 
-    30 plain tasks of each number of actions from 1 to 7, 25 to 40 conversations of each other kind and 20 of each kind of
+    20 to 32 plain tasks of each number of actions from 1 to 7, 25 to 40 conversations of each other kind and 20 of each kind of
     request without a call, each the first of its kind in the order of their ids within a scenario and of the scenarios
     as they were drawn.
 
@@ -100,7 +100,7 @@ def _choose(run: Run) -> dict[str, list[Any]]:
     tasks = {row.task_id: row for row in _rows(run, "tasks")}
     gold = [row for row in _rows(run, "trajectories") if row.kind == "gold"]
     gold.sort(key=lambda row: (place[tasks[row.task_id].scenario_id], row.task_id))
-    room: Counter[Any] = Counter(dict.fromkeys(_ACTIONS, _OF_EACH))
+    room: Counter[Any] = Counter(_PLAIN)
     room.update(_KINDS)
     room.update(_NO_CALLS)
     briefs = {row.query_id: row.brief for row in _rows(run, "queries")}
@@ -170,7 +170,7 @@ def _readme(info: dict[str, Any]) -> str:
 
 The tasks of `planarena eval planarena`: {counts["tasks"]} tasks in {counts["scenarios"]} scenarios of the built-in
 environments with {counts["tools"]} tools, made with planarena's own generator from seed {BENCH_CONFIG.seed}, which no
-default build uses. {_OF_EACH} plain tasks of each number of actions from 1 to 7, {sum(_KINDS.values())} conversations of
+default build uses. {min(_PLAIN.values())} to {max(_PLAIN.values())} plain tasks of each number of actions from 1 to 7, {sum(_KINDS.values())} conversations of
 other kinds ({", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in _KINDS.items())}), and
 {sum(_NO_CALLS.values())} requests that no call answers. The user is scripted. Scenarios with a tool of {" or ".join(BENCH_CONFIG.split.held_out)}
 are of the split `unseen_tools` ({counts["split"]["unseen_tools"]} tasks), the others of `test`.

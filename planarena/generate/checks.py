@@ -7,21 +7,9 @@ from typing import Any
 
 from planarena.generate.clauses import Mention, StepContext
 from planarena.generate.mentions import holds
+from planarena.generate.query_fault import QueryFaultError
 
 __all__ = ["QueryFaultError", "check_query"]
-
-
-class QueryFaultError(Exception):
-    """A query that must not be used.
-
-    Args:
-        reason: A stable word.
-        detail: The evidence.
-    """
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(reason, detail)
-        self.reason, self.detail = reason, detail
 
 
 def check_query(

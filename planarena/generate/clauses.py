@@ -20,6 +20,7 @@ from planarena.generate.mentions import (
 )
 from planarena.generate.naming import must_be_told, naming_phrases, said_by_name
 from planarena.generate.pronouns import PEOPLE, Around, first_name, is_plain, light, pronoun
+from planarena.generate.query_fault import QueryFaultError
 from planarena.generate.spelling import PLAIN, Style, capital
 from planarena.generate.surfaces import surface
 from planarena.generate.templates import (
@@ -228,7 +229,10 @@ class StepContext(NamedTuple):
             told = name_of(producer, pointer, voice.style)
             if told is not None:
                 return told.text
-        reference = producer.wording.refer[pointer]
+        reference = producer.wording.refer.get(pointer)
+        if reference is None:
+            # The n-th of a list, for which only the request that took it has words.
+            raise QueryFaultError("unsayable", f"{pointer} of {producer.operation.tool.wire_name}")
         if memory is None:
             if voice.near == source:
                 return producer._phrase(reference.short, voice, said)

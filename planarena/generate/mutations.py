@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from random import Random
 
 from planarena.config import TRIVIAL_KINDS
 from planarena.generate import wrong_answers, wrong_calls, wrong_turns, wrong_values
+from planarena.generate.query_fault import QueryFaultError
 from planarena.generate.situations import Knowledge, Proposal, Scene, Situation
 
 __all__ = ["MUTATIONS", "TRIVIAL_KINDS", "Knowledge", "Proposal", "Scene", "Situation", "propose"]
@@ -41,11 +43,12 @@ MUTATIONS: dict[str, Callable[[Situation, Random], Iterator[Proposal]]] = {
 
 
 def propose(kind: str, at: Situation, rng: Random) -> Iterator[Proposal]:
-    """Yield the proposals of one kind at a decision point, best first.
+    """Yield the proposals of one kind at a decision point, best first; what no words can be found for ends them.
 
     Args:
         kind: A key of `MUTATIONS`.
         at: The decision point.
         rng: Decides among equals.
     """
-    return MUTATIONS[kind](at, rng)
+    with suppress(QueryFaultError):
+        yield from MUTATIONS[kind](at, rng)

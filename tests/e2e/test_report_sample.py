@@ -40,13 +40,14 @@ def domains_named(run: Run) -> set[str]:
     return set(DOMAINS) - {"errands"} if named == {"builtin"} else named
 
 
-def test_the_sample_is_small_and_holds_every_domain_named(sample: Run) -> None:
+def test_the_sample_is_small_and_spans_many_domains(sample: Run) -> None:
     found = [path for path in sample.path.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in found) <= MOST_BYTES
     assert {path.relative_to(sample.path).parts[0] for path in found} == {"run.json", "README.md", "tables"}
     counts = sample.info["counts"]
-    assert len(domains_named(sample)) == 16
-    assert domains_named(sample) <= set(counts["gold_domain"])
+    assert len(domains_named(sample)) == 32
+    found_in = {name for group in counts["gold_domain"] for name in group.split("+")}
+    assert len(found_in & domains_named(sample)) >= 20
     assert counts["gold"] == 80
     # A wrong choice from which no plausible wrong trajectory follows leaves its gold without a contrast.
     assert 75 <= counts["contrastive"] <= 80

@@ -20,6 +20,8 @@ from planarena.environments import Environment, operations
 from planarena.environments.domains import DOMAINS, load_domain
 
 _WIDTH = 110
+# Enough of them to show how values are handed on.
+_ACTIONS = (3, 4)
 
 
 def tool_table(environment: type[Environment]) -> str:
@@ -65,8 +67,10 @@ def _sample(domain: str) -> str:
             f"{textwrap.fill(scene_of[row['task_id']], _WIDTH)}\n\n"
             + _trajectory(queries[row["query_id"]][0], row["response"], steps[row["trajectory_id"]], results)
             for row in _rows(run, "trajectories")
-            if row["kind"] == "gold" and row["n_actions"] == 3 and len(queries[row["query_id"]]) == 1
+            if row["kind"] == "gold" and row["n_actions"] in _ACTIONS and len(queries[row["query_id"]]) == 1
             if any(step["bound_from"] != "{}" for step in steps[row["trajectory_id"]])
+            # A call that fails on its way shows the exception, not the domain.
+            if all(results[step["execution_id"]] is not None for step in steps[row["trajectory_id"]])
         ]
     # Of all of them one that fits the screen.
     return min(shown, key=len)

@@ -36,20 +36,20 @@ def hostile_api(folder: Path) -> Path:
         }
 
     body = {"requestBody": {"required": True, "content": {"application/json": {"schema": new}}}}
-    identifier = {"name": "orderId", "in": "path", "required": True, "schema": {"type": "string"}}
+    identifier = {"name": "bookId", "in": "path", "required": True, "schema": {"type": "string"}}
     paths = {
-        "/orders": {
-            "post": {"operationId": "createOrder", "description": text, **body, **answer(order, "201")},
+        "/books": {
+            "post": {"operationId": "createBook", "description": text, **body, **answer(order, "201")},
             "get": {
-                "operationId": "listOrders",
+                "operationId": "listBooks",
                 "description": text,
                 **answer({"type": "array", "items": order}),
             },
         },
-        "/orders/{orderId}": {
+        "/books/{bookId}": {
             "parameters": [identifier],
-            "get": {"operationId": "getOrder", "description": text, **answer(order)},
-            "delete": {"operationId": "deleteOrder", "responses": {"204": {"description": ""}}},
+            "get": {"operationId": "getBook", "description": text, **answer(order)},
+            "delete": {"operationId": "deleteBook", "responses": {"204": {"description": ""}}},
         },
     }
     file = folder / "shop.json"

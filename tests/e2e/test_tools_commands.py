@@ -43,15 +43,15 @@ def shop(tmp_path: Path) -> Path:
         "properties": {"title": {"type": "string"}, "status": {"type": "string", "enum": ["open", "sent"]}},
     }
     paths = {
-        "/orders": {
-            "post": {"operationId": "createOrder", **_body(new), **_answer(order, "201")},
-            "get": {"operationId": "listOrders", **_answer({"type": "array", "items": order})},
+        "/books": {
+            "post": {"operationId": "createBook", **_body(new), **_answer(order, "201")},
+            "get": {"operationId": "listBooks", **_answer({"type": "array", "items": order})},
         },
-        "/orders/{orderId}": {
-            "parameters": [{"name": "orderId", "in": "path", "required": True, "schema": {"type": "string"}}],
-            "get": {"operationId": "getOrder", **_answer(order)},
+        "/books/{bookId}": {
+            "parameters": [{"name": "bookId", "in": "path", "required": True, "schema": {"type": "string"}}],
+            "get": {"operationId": "getBook", **_answer(order)},
             "patch": {
-                "operationId": "changeOrder",
+                "operationId": "changeBook",
                 **_body(
                     {
                         "type": "object",
@@ -61,7 +61,7 @@ def shop(tmp_path: Path) -> Path:
                 ),
                 **_answer(order),
             },
-            "delete": {"operationId": "deleteOrder", "responses": {"204": {"description": ""}}},
+            "delete": {"operationId": "deleteBook", "responses": {"204": {"description": ""}}},
         },
         "/broken": {
             "get": {
@@ -81,11 +81,11 @@ def test_list_check_import_and_call(shop: Path, tmp_path: Path, capsys: pytest.C
     source = f"openapi:{shop}"
     assert main(["tools", "list", source, "--json"]) == 0
     assert [tool["wire_name"] for tool in json.loads(capsys.readouterr().out)] == [
-        "listOrders",
-        "createOrder",
-        "getOrder",
-        "deleteOrder",
-        "changeOrder",
+        "listBooks",
+        "createBook",
+        "getBook",
+        "deleteBook",
+        "changeBook",
     ]
     assert main(["tools", "check", source]) == 2
     shown = capsys.readouterr()
@@ -96,8 +96,8 @@ def test_list_check_import_and_call(shop: Path, tmp_path: Path, capsys: pytest.C
         json.dumps(
             [
                 {
-                    "name": "get_order",
-                    "parameters": {"type": "dict", "properties": {"order_id": {"type": "string"}}},
+                    "name": "get_book",
+                    "parameters": {"type": "dict", "properties": {"book_id": {"type": "string"}}},
                 }
             ]
         )
@@ -115,11 +115,11 @@ def test_list_check_import_and_call(shop: Path, tmp_path: Path, capsys: pytest.C
     capsys.readouterr()
     assert main(["tools", "import", source, "--out", str(out)]) == 2
     assert "--force" in capsys.readouterr().err
-    assert main(["tools", "call", source, "createOrder", '{"title": "lamp"}']) == 0
+    assert main(["tools", "call", source, "createBook", '{"title": "lamp"}']) == 0
     made = json.loads(capsys.readouterr().out)
     assert made["result"]["title"] == "lamp"
     assert made["execution_kind"] == "emulated"
-    assert main(["tools", "call", source, "getOrder", '{"orderId": "none"}']) == 1
+    assert main(["tools", "call", source, "getBook", '{"bookId": "none"}']) == 1
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "not_found"
 
 

@@ -54,7 +54,7 @@ ALONE = {
     "laboratory": ("a1779293b00617e6", "ebf9a4dab88aa133"),
     "code_hosting": ("2a172f13fc145b69", "6124a8f2bed6b9d2"),
     "cloud": ("d331ce28848d45db", "74d1c16a3c3402b4"),
-    "farm": ("deade90d717b1cbc", "d391d16afdd074b0"),
+    "farm": ("49c885a141c8f045", "2d50cebd345f2fa4"),
     "property": ("c4bcb37a673a2806", "cf70a402d1f52cf0"),
     "events": ("c440a25c23b88cdf", "1163c699411da129"),
     "recruiting": ("f499b1d44922ad44", "bf1fd9f736ef2b40"),

@@ -183,7 +183,7 @@ class _ScenarioRun:
         shop.permitted = tuple(
             name for domain in shop.domains for name in permitted(self.config, operations_of(domain))
         )
-        found = converse(shop, items, shares, self.config.composition.per_scenario)
+        found = converse(shop, items, shares, self.config.composition)
         self.atom_results += [""] * (len(self.atoms) - len(self.atom_results))
         return found
 

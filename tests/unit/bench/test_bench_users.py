@@ -28,7 +28,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def tasks() -> Iterator[list[Task]]:
     with bench_path() as path:
-        yield load_tasks(path, limit=2)
+        yield load_tasks(path, limit=3)
 
 
 def served(user: GoodUser) -> ScriptedServer:
@@ -66,7 +66,7 @@ def test_an_evaluation_discards_what_users_spoil_and_says_so(tmp_path: Path, tas
             suites=("planarena",),
             out=str(tmp_path / "out"),
             responses="gold",
-            limit=2,
+            limit=3,
             generation=GenerationConfig(bench_user=f"model:person@{server.url}"),
         )
         result = evaluate(config).suites["planarena"]

@@ -112,7 +112,9 @@ def test_episodes_that_a_user_spoils_train_nothing_and_move_no_mean(
     monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path / "cache"))
     config = _config(built_run, mode="episodes")
     data, _ = _load(config, policy)
-    prompts = [prompt for prompt in data.prompts if len(prompt.row.turns) > 1][:4] + data.prompts[:2]
+    # Those that an episode of the default length has room for.
+    fitting = [one for one in data.prompts if len(one.row.gold) <= config.rollout.max_turns]
+    prompts = [prompt for prompt in fitting if len(prompt.row.turns) > 1][:4] + fitting[:2]
 
     def gold(ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
         return [[_said(_next_target(policy, prompts, list(one)))] * repeats for one in ids]

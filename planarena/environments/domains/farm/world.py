@@ -146,8 +146,8 @@ def _add_plans(rng: Random, tables: dict[str, Table], now: str) -> None:
 def _add_sales(rng: Random, tables: dict[str, Table], farm: dict[str, Any]) -> None:
     """Seven sales that wait for their money, two to four of them overdue."""
     overdue = rng.randint(2, 4)
-    days = [-day for day in rng.sample(range(3, 50), overdue)] + rng.sample(range(2, 28), 7 - overdue)
-    for buyer, ahead in zip(rng.sample(farm["texts"]["buyers"], 7), days, strict=True):
+    days = [-day for day in rng.sample(range(3, 50), overdue)] + rng.sample(range(2, 28), 11 - overdue)
+    for buyer, ahead in zip(rng.sample(farm["texts"]["buyers"], 11), days, strict=True):
         crop = rng.choice(farm["crops"])
         sale_id = _new_id("sal", buyer, ahead)
         tables["sales"][sale_id] = {

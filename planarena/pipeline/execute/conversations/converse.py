@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from planarena.config import CompositionConfig
 from planarena.pipeline.execute.aims import lengthened
 from planarena.pipeline.execute.conversations.change_of_mind import change_the_mind
 from planarena.pipeline.execute.conversations.failed_call import let_a_call_fail
@@ -45,7 +46,7 @@ _TRIES = 8
 
 
 def converse(
-    shop: Workshop, items: list[Executed | Discard], shares: Mapping[str, float], most: int = 0
+    shop: Workshop, items: list[Executed | Discard], shares: Mapping[str, float], mix: CompositionConfig
 ) -> tuple[list[Executed | Discard], list[Made]]:
     """Turn some of a scenario's tasks into conversations.
 
@@ -53,20 +54,22 @@ def converse(
         shop: The scenario.
         items: Its proven tasks and what was discarded.
         shares: Wanted share by kind.
-        most: Of so many tasks at most; 0 for all that there are.
+        mix: How many tasks are kept, and their most actions: who wants short ones gets no `long` conversations either.
 
     Returns:
         The items with the conversations that happen in the scenario as it is, and those that need one of their own.
     """
     kept: list[Executed | Discard | None] = list(items)
     free = [place for place, item in enumerate(items) if isinstance(item, Executed) and not item.unproven]
-    whole = min(len(free), most) if most else len(free)
+    whole = min(len(free), mix.per_scenario) if mix.per_scenario else len(free)
     shop.rng.shuffle(free)
     # What people want makes better conversations than what can be executed.
     free = [place for place in free if _aims_of(items[place])] or free
     elsewhere: list[Made] = []
     # What few tasks allow chooses first.
     for kind, make in KINDS.items():
+        if kind == "long" and mix.max_actions < _MOST_CALLS:
+            continue
         wanted = shares.get(kind, 0.0) * whole * _MORE.get(kind, _MORE_OF_OTHERS)
         count = int(wanted) + (shop.rng.random() < wanted % 1)
         tries = _TRIES * count
@@ -81,7 +84,7 @@ def converse(
             if kept[place] is None:
                 continue
             if item.aims and item.turns == 1 and shop.rng.random() < _GOES_ON.get(kind, 0.0):
-                item = lengthened(shop, item, _MOST_CALLS)
+                item = lengthened(shop, item, min(_MOST_CALLS, mix.max_actions))
             shop.spare = [one for at in free if isinstance(one := kept[at], Executed)]
             made = make(shop, item)
             if made is None:

@@ -19,11 +19,11 @@ h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid #d0d7de}
 table{border-collapse:collapse;margin:1rem 0;width:100%}th,td{padding:.25rem .6rem;border-bottom:1px solid #eaeef2}
 th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .bar{background:#eaeef2;height:.7rem;position:relative;min-width:9rem}.bar i{position:absolute;height:100%}
-.bar .v{background:#4078c0;left:0}.bar .r{background:#1b1f2455}.quiet{color:#656d76}code{font-size:.9em;overflow-wrap:anywhere}
+.bar .v{background:#4078c0;left:0}.bar .r{background:#1b1f2455}.quiet{color:#59636e}a{color:#0550ae}code{font-size:.9em;overflow-wrap:anywhere}
 @media(max-width:60rem){table{display:block;overflow-x:auto}}
 .big{font-size:1.3rem;font-weight:600}details{margin:.5rem 0}td.detail{overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}h2,th,td{border-color:#30363d}
-.bar{background:#21262d}.bar .r{background:#e6edf366}}
+.quiet{color:#9198a1}a{color:#79b8ff}.bar{background:#21262d}.bar .r{background:#e6edf366}}
 """
 
 
@@ -93,7 +93,7 @@ def page(title: str, body: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
+        f"<title>{text(title)}</title><style>{_STYLE}</style></head><body><main>{body}</main></body></html>\n"
     )
 
 
@@ -189,7 +189,7 @@ def _category_table(rows: list[CategoryRow]) -> str:
             f'<td class="n">{"" if row.tokens is None else f"{row.tokens:.1f}"}</td></tr>'
         )
     head = "".join(
-        f"<th{' class=n' if name not in ('Category', '') else ''}>{name}</th>"
+        f"<th{' class=n' if name != 'Category' else ''}>{name}</th>" if name else "<td></td>"
         for name in ("Category", "Items", "Correct", "Accuracy", "", "Low", "High", "Missing", "Tokens")
     )
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"

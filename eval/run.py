@@ -27,6 +27,7 @@ from planarena.eval.responses import Response, Responses, read_responses, refuse
 from planarena.eval.results import SuiteResult
 from planarena.eval.statistics import paired_difference
 from planarena.eval.tables import item_means
+from planarena.records.uncollected import uncollected
 from planarena.version import __version__
 
 __all__ = ["FORMAT_VERSION", "Evaluation", "evaluate", "open_evaluation"]
@@ -102,6 +103,8 @@ def evaluate(
     scored: dict[str, Mapping[str, list[Response]]] = {}
     reading: dict[str, Any] = {}
     with ExitStack() as stack:
+        if config.model is None:
+            stack.enter_context(uncollected())
         model = stack.enter_context(Generation(config, homes, policy)) if config.model is not None else None
         for suite in dict.fromkeys(config.suites):
             started = time.perf_counter()

@@ -98,7 +98,7 @@ class GoodModel:
                 values = [way for value in step["values"] for way in value["say"]]
                 refers = [way for value in step["from_earlier_steps"] for way in value["say"]]
                 asks = f"; {errand(step['tool_description'])}" if step["asked_for"] else ""
-                parts.append(f"{step['does']}; that is {', '.join([*values, *refers]) or 'all'}{asks}")
+                parts.append(f"{step['does']}; that is {', '.join([*values, *refers[:5]]) or 'all'}{asks}")
             messages.append("I want this: " + ". Then ".join(parts).replace("{", "(").replace("}", ")") + ".")
         # Two tasks of a scenario may begin with the same message; their speakers differ.
         messages[0] = f"I am {task['persona']}, {task['motive']}. {messages[0]}"

@@ -30,6 +30,10 @@ _REGIMES = {
     "tries, both succeeds and fails. The controls can use the demonstrations alone.",
     "repair": "An able model (the row able) is taught further from demonstrations of which most of several calls are faulty: "
     "they stop early or leave a call out. That is the start; audited gold of a few tasks is practised. This regime is made so that there is something to repair, and is said to be.",
+    "conversations": "Conversations of two to six messages with a scripted user: something is missing and said only when "
+    "asked for, a change of mind, a reference to an answer. The start is taught from demonstrations of a careless assistant, "
+    "which often takes a value that nobody told and leaves corrections undone. Practised conversations have an environment, a "
+    "user and no gold: the reward is the goal predicate. The controls can use the demonstrations alone.",
 }
 
 

@@ -12,7 +12,8 @@ from planarena.trainers.config import TinyConfig
 
 __all__ = ["PRESETS", "REGIMES", "SMOKE_ALGORITHMS", "StudyConfig", "Unit", "full_algorithms", "units_of"]
 
-REGIMES = ("gold", "scarce", "repair")
+REGIMES = ("gold", "scarce", "repair", "conversations")
+_OF_REQUESTS = ("gold", "scarce", "repair")
 SMOKE_ALGORITHMS = ("grpo", "dupo", "awpo", "toolupt", "chord-phi", "gear")
 CONTROLS = ("sft-steps", "sft-compute")
 
@@ -25,14 +26,15 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         preset: Where the other values come from.
         ablation: An ablation of the papers instead of the algorithms; it runs in the regime `gold`.
         model: `tiny`, or a folder that transformers loads: what every start is taught from.
-        regimes: Which.
+        regimes: Which; `conversations` has tasks of its own and goes alone.
         algorithms: Algorithms or presets of `planarena train --list`.
         seeds: Training runs of each, which differ in their seed alone.
         seed: Of the data and of the starts.
         jobs: Processes at a time; changes time, not results.
         device: Of every training: `auto`, `cpu`, `cuda`.
         test: Held-out tasks of seen compositions, and as many of unseen ones.
-        demonstrations: Tasks with demonstrations that the start of `gold` and of `repair` is taught from.
+        demonstrations: Tasks with demonstrations that the start of `gold`, of `repair` and of `conversations` is taught
+            from.
         scarce_demonstrations: Those of `scarce`: three of four are of one errand, parts of the tasks to come, one of two.
         tasks: Tasks that are practised, the same of every method; passed over several times.
         pool: Tasks that the start of `scarce` tries; it practises those of them that it now solves and now does not.
@@ -41,7 +43,8 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         start_rows: Rows of one such step.
         start_rate: Their learning rate.
         ceiling_steps: Supervised steps on all clean gold.
-        fault_share: Share of the demonstrations of several calls that are faulty in the second part of `repair`'s start.
+        fault_share: Share of the demonstrations of several calls that are faulty in the second part of `repair`'s start;
+            in `conversations` the share of questions back and of corrections that a demonstration skips.
         fault_steps: Supervised steps of that second part.
         fault_rate: Their learning rate.
         batches: Rollout batches of a training.
@@ -61,7 +64,7 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     preset: str = "smoke"
     ablation: str = ""
     model: str = "tiny"
-    regimes: tuple[str, ...] = REGIMES
+    regimes: tuple[str, ...] = _OF_REQUESTS
     algorithms: tuple[str, ...] = SMOKE_ALGORITHMS
     seeds: int = 3
     seed: int = 0
@@ -106,11 +109,22 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
                 raise ConfigError(
                     f"there is no regime {regime!r}", where="regimes", fix=f"choose of {', '.join(REGIMES)}"
                 )
+        if self.talks and (len(self.regimes) > 1 or self.ablation):
+            raise ConfigError(
+                "the regime conversations has tasks of its own, which nothing else of a study shares",
+                where="regimes",
+                fix="write --preset conversations, and no other regime or ablation",
+            )
 
     @property
     def steps(self) -> int:
         """Optimiser steps of a training."""
         return self.batches * self.updates
+
+    @property
+    def talks(self) -> bool:
+        """Whether its tasks are conversations."""
+        return "conversations" in self.regimes
 
     def identity(self) -> dict[str, Any]:
         """Return what makes two studies the same work."""
@@ -130,6 +144,22 @@ PRESETS: dict[str, dict[str, Any]] = {
         "tasks": 400,
         "pool": 880,
         "batches": 150,
+    },
+    # Practice in conversation with the scripted user: one core, half an hour.
+    "conversations": {
+        "regimes": ("conversations",),
+        "algorithms": ("grpo",),
+        "test": 128,
+        "tasks": 400,
+        "start_steps": {"conversations": 700},
+        "ceiling_steps": 700,
+        "compute_ratio": {"conversations": 12},
+        # Whether a question or a correction is skipped is a throw of a coin: both are tried in practice.
+        "fault_share": 0.5,
+        # Each task once, one update of each batch: with twice the rate and two updates entropy rises.
+        "batches": 50,
+        "updates": 1,
+        "rate": 1e-4,
     },
     # Everything that trains, on a GPU: a larger model, more practice, more seeds. There are 1,090 requests of one
     # errand, which all sets share.

@@ -229,7 +229,7 @@ def _findings(regimes: dict[str, Any]) -> list[dict[str, Any]]:
             if "rise" in row:
                 found.append(
                     _finding(
-                        f"{regime}: the reward of {method} rises over repeated tasks",
+                        f"{regime}: the reward of {method} rises{'' if regime == 'conversations' else ' over repeated tasks'}",
                         row["rise"],
                         unit="reward",
                     )
@@ -238,12 +238,15 @@ def _findings(regimes: dict[str, Any]) -> list[dict[str, Any]]:
             if regime == "repair":
                 words = f"repair: {method} ends at least 5 points above its start on unseen compositions"
                 found.append(_finding(words, change["unseen"], least=_EXPECTED))
+            if regime == "conversations":
+                words = f"conversations: {method} ends above its start on held-out conversations"
+                found.append(_finding(words, change["all"]))
             if regime == "gold":
                 found.append(_finding(f"gold: {method} raises its start", change["all"]))
             for control in CONTROLS:
                 against = row["greedy"].get(f"from {control}")
-                if regime == "scarce" and against is not None:
-                    words = f"scarce: {method} is above the demonstrations-only control {control}"
+                if regime in ("scarce", "conversations") and against is not None:
+                    words = f"{regime}: {method} is above the demonstrations-only control {control}"
                     found.append(_finding(words, against["all"]))
     return found
 

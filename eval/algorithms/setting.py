@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from planarena.errors import PlanArenaError, UserError
+from planarena.eval.algorithms.conversations import draw_conversations, spoil_conversation
 from planarena.eval.algorithms.data import (
     StudyTask,
     composition_is_held_out,
@@ -28,9 +29,10 @@ TEST_SETS = ("seen", "unseen")
 # Set -> what it is; the numbers of houses keep the initial states of all sets apart.
 SETS = {
     "clean": "demonstrations for the start of the regime gold, and part of the ceiling's",
-    "parts": "demonstrations for the start of the regime scarce: tasks of one errand, some of two",
+    "parts": "demonstrations for the start of the regime scarce: tasks of one errand, some of two; of the regime "
+    "conversations: conversations, some of them led carelessly",
     "faulty": "the same tasks as `clean`, most demonstrations stopping early or leaving a call out",
-    "tasks": "the tasks that are practised in the regimes gold and repair",
+    "tasks": "the tasks that are practised in the regimes gold, repair and conversations",
     "pool": "tasks of which the regime scarce practises those that its start now solves and now does not",
     "mixed": "those tasks, chosen when the start is there",
     "all": "the tasks of `clean`, `parts` and `tasks` with their gold, for the ceiling",
@@ -57,6 +59,40 @@ def prepare(config: StudyConfig) -> dict[str, Any]:
     if stored.is_file():
         found: dict[str, Any] = msgspec.json.decode(stored.read_bytes())
         return found
+    found = _prepare_conversations(config) if config.talks else _prepare_requests(config)
+    make_base(config)
+    stored.write_bytes(msgspec.json.encode(found))
+    return found
+
+
+def _prepare_conversations(config: StudyConfig) -> dict[str, Any]:
+    seed, data = config.seed, Path(config.out) / "data"
+    sets = draw_sets(config)
+    parts, practised, seen, unseen = (sets[name] for name in ("parts", "tasks", "seen", "unseen"))
+    overlap = _prove(seed, {"parts": parts, "tasks": practised}, {"seen": seen, "unseen": unseen})
+    rng = Random(f"faults/{seed}")
+    led = [spoil_conversation(task, config.fault_share, rng) for task in parts]
+    write_tasks(data / "parts", parts, seed=seed, split="train", said=lambda number, _: led[number])
+    write_tasks(data / "tasks", practised, seed=seed, split="train")
+    write_tasks(data / "all", [*parts, *practised], seed=seed, split="train")
+    write_tasks(data / "seen", seen, seed=seed, split="test")
+    write_tasks(data / "unseen", unseen, seed=seed, split="test")
+    faulty = sum(one.exchanges != task.exchanges for one, task in zip(led, parts, strict=True))
+    return {
+        "sizes": {**{name: len(tasks) for name, tasks in sets.items()}, "faulty": faulty},
+        "overlap": overlap,
+        "compositions": _compositions(practised, unseen),
+    }
+
+
+def _compositions(practised: list[StudyTask], unseen: list[StudyTask]) -> dict[str, int]:
+    return {
+        "practised": len({task.kinds for task in practised}),
+        "unseen": len({task.kinds for task in unseen}),
+    }
+
+
+def _prepare_requests(config: StudyConfig) -> dict[str, Any]:
     seed = config.seed
     sets = draw_sets(config)
     clean, parts, practised, pool, seen, unseen = (
@@ -72,17 +108,22 @@ def prepare(config: StudyConfig) -> dict[str, Any]:
         number: spoil(task, rng) if rng.random() < config.fault_share else task.groups
         for number, task in enumerate(clean)
     }
-    data = root / "data"
+    data = Path(config.out) / "data"
     write_tasks(data / "clean", clean, seed=seed, split="train")
     write_tasks(data / "parts", parts, seed=seed, split="train")
-    write_tasks(data / "faulty", clean, seed=seed, split="train", said=lambda number, _: spoiled[number])
+    write_tasks(
+        data / "faulty",
+        clean,
+        seed=seed,
+        split="train",
+        said=lambda number, one: one.with_calls(spoiled[number]),
+    )
     write_tasks(data / "tasks", practised, seed=seed, split="train")
     write_tasks(data / "pool", pool, seed=seed, split="train")
     write_tasks(data / "all", [*clean, *parts, *practised], seed=seed, split="train")
     write_tasks(data / "seen", seen, seed=seed, split="test")
     write_tasks(data / "unseen", unseen, seed=seed, split="test")
-    make_base(config)
-    found = {
+    return {
         "sizes": {
             "clean": len(clean),
             "parts": len(parts),
@@ -93,13 +134,8 @@ def prepare(config: StudyConfig) -> dict[str, Any]:
             "unseen": len(unseen),
         },
         "overlap": overlap,
-        "compositions": {
-            "practised": len({task.kinds for task in practised}),
-            "unseen": len({task.kinds for task in unseen}),
-        },
+        "compositions": _compositions(practised, unseen),
     }
-    stored.write_bytes(msgspec.json.encode(found))
-    return found
 
 
 def draw_sets(config: StudyConfig) -> dict[str, list[StudyTask]]:
@@ -110,6 +146,8 @@ def draw_sets(config: StudyConfig) -> dict[str, list[StudyTask]]:
     """
     check_sizes(config)
     seed = config.seed
+    if config.talks:
+        return _draw_conversations(config)
     clean = draw_tasks(config.demonstrations, seed=seed, first_house=0)
     taken = frozenset(task.query for task in clean)
     parts = draw_tasks(
@@ -131,12 +169,35 @@ def draw_sets(config: StudyConfig) -> dict[str, list[StudyTask]]:
     return {"clean": clean, "parts": parts, "tasks": practised, "pool": pool, "seen": seen, "unseen": unseen}
 
 
+def _draw_conversations(config: StudyConfig) -> dict[str, list[StudyTask]]:
+    found: dict[str, list[StudyTask]] = {}
+    taken: frozenset[str] = frozenset()
+    wanted = {
+        "parts": config.demonstrations,
+        "tasks": config.tasks,
+        "seen": config.test,
+        "unseen": config.test,
+    }
+    for place, (name, number) in enumerate(wanted.items()):
+        found[name] = draw_conversations(
+            number,
+            seed=config.seed,
+            first_house=place * _HOUSES,
+            unseen=name == "unseen",
+            without=taken,
+        )
+        taken |= {task.query for task in found[name]}
+    return found
+
+
 def check_sizes(config: StudyConfig) -> None:
     """Refuse sets that want more requests of one errand than there are: no request occurs in two sets.
 
     Raises:
         UserError: They do.
     """
+    if config.talks:
+        return  # there are hundreds of thousands
     wanted = {
         "demonstrations": of_one_errand(config.demonstrations, _ERRANDS),
         "scarce_demonstrations": of_one_errand(config.scarce_demonstrations, _PARTS),
@@ -226,7 +287,7 @@ def make_base(config: StudyConfig) -> Path:
     rollout = rollout_config(config, episodes=True)
     training = TrainConfig(
         model=ModelConfig(path="tiny", tiny=config.tiny),
-        data=data_config(config, "all", mode="steps"),
+        data=data_config(config, "all", mode="episodes" if config.talks else "steps"),
         rollout=rollout,
     )
     chat = ChatTokenizer(train_tokenizer(load_texts(training, Needs(experts=True)), config.tiny.vocabulary))

@@ -27,6 +27,9 @@ Progress = Callable[[int, int, str, float | None], None]
 _SECONDS_PER_ROW = 0.0165
 _SECONDS_PER_ROLLOUT = 0.018
 _SECONDS_PER_REPLY = 0.0092
+# Of a conversation: as taught in one piece, and as held.
+_ROWS_PER_CONVERSATION = 0.85
+_DECISIONS = 3.3
 
 
 def run_study(config: StudyConfig, tell: Progress | None = None) -> dict[str, Any]:
@@ -179,17 +182,20 @@ def _cost(config: StudyConfig, unit: Unit) -> float:
     """Return about how many CPU seconds a unit takes."""
     size = _parameters(config) / 0.7e6
     # Greedy and sampled, two sets, three to four replies an episode.
-    playing = 2 * 2 * config.test * 3.5 * _SECONDS_PER_REPLY
-    rows = {
+    playing = 2 * 2 * config.test * (_DECISIONS if config.talks else 3.5) * _SECONDS_PER_REPLY
+    rows: float = {
         "start": (config.fault_steps if unit.needs else config.start_steps.get(unit.regime, 0))
         * config.start_rows,
         "ceiling": config.ceiling_steps * config.start_rows,
         "train": config.steps * config.expert_rows,
     }[unit.kind]
+    if config.talks:
+        rows *= _ROWS_PER_CONVERSATION
     if unit.method == "sft-compute":
         rows *= config.compute_ratio.get(unit.regime, 1)
     elif unit.kind == "train" and unit.method != "sft-steps":
-        decisions = config.batches * config.prompts * config.group * (3 if unit.regime == "scarce" else 1)
+        each = {"scarce": 3, "conversations": _DECISIONS}.get(unit.regime, 1)
+        decisions = config.batches * config.prompts * config.group * each
         return size * (decisions * _SECONDS_PER_ROLLOUT + playing)
     if unit.kind == "start" and unit.regime == "scarce":
         playing += config.pool * config.pool_tries * 2.5 * _SECONDS_PER_REPLY

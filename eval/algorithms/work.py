@@ -31,7 +31,11 @@ __all__ = ["data_config", "do_unit", "rollout_config", "training_config"]
 
 _FORMAT, _TEMPLATE = "planarena", "short"
 _PROMPT, _REPLY, _EPISODE, _TURNS = 384, 96, 288, 9
-_DEMONSTRATIONS = {"gold": "clean", "scarce": "parts", "repair": "clean"}
+# Of a conversation: tokens, and replies in all.
+_CONVERSATION, _REPLIES = 512, 24
+# Regimes whose practised tasks have an environment and no gold.
+_UNSUPERVISED = ("scarce", "conversations")
+_DEMONSTRATIONS = {"gold": "clean", "scarce": "parts", "repair": "clean", "conversations": "parts"}
 
 
 def data_config(
@@ -61,7 +65,7 @@ def rollout_config(config: StudyConfig, *, episodes: bool) -> RolloutConfig:
         group_size=config.group,
         temperature=config.temperature,
         max_prompt_length=_PROMPT,
-        max_response_length=_EPISODE if episodes else _REPLY,
+        max_response_length=(_CONVERSATION if config.talks else _EPISODE) if episodes else _REPLY,
         max_turns=_TURNS,
         refills=1,
         # A study reports what a run without any difference in reward gives; it does not stop it.
@@ -79,7 +83,7 @@ def training_config(config: StudyConfig, unit: Unit) -> TrainConfig:
         taught = "faulty"
     if unit.kind == "train":
         # The controls see what the algorithms may see: gold of the practised tasks, or the demonstrations alone.
-        taught = "parts" if unit.regime == "scarce" else "tasks"
+        taught = "parts" if unit.regime in _UNSUPERVISED else "tasks"
     first = unit.kind != "train"
     steps = {
         "start": config.fault_steps if spoiling else config.start_steps.get(unit.regime, 0),
@@ -94,8 +98,9 @@ def training_config(config: StudyConfig, unit: Unit) -> TrainConfig:
         seed=unit.seed,
         threads=1,
         model=ModelConfig(path=_from(config, unit), device=config.device),
-        data=data_config(config, taught, mode="steps"),
-        rollout=rollout_config(config, episodes=False),
+        # Of a conversation all decisions are taught at once.
+        data=data_config(config, taught, mode="episodes" if config.talks else "steps"),
+        rollout=rollout_config(config, episodes=config.talks),
         update=UpdateConfig(
             learning_rate=config.fault_rate if spoiling else config.start_rate if first else config.rate,
             schedule="cosine" if first else "constant",
@@ -116,7 +121,7 @@ def _practice(config: StudyConfig, unit: Unit) -> TrainConfig:
     from planarena.trainers.algorithms.ablations import ablation
     from planarena.trainers.recipes import Recipe, load_recipe, recipe_names
 
-    episodes = unit.regime == "scarce"
+    episodes = unit.regime in _UNSUPERVISED
     options: dict[str, Any] = {}
     reward = RewardConfig(name="toolrl")
     algorithm, plan = unit.method, False
@@ -148,7 +153,7 @@ def _practice(config: StudyConfig, unit: Unit) -> TrainConfig:
         model=ModelConfig(path=_from(config, unit), device=config.device),
         data=data_config(
             config,
-            "mixed" if episodes else "tasks",
+            "mixed" if unit.regime == "scarce" else "tasks",
             mode="episodes" if episodes else "steps",
             experts="parts" if episodes else "",
             plan=plan,
@@ -260,9 +265,9 @@ def evaluate(config: StudyConfig, model: Path, *, seed: int) -> dict[str, Any]:
         policy = ChatPolicy(loaded, _FORMAT, limit=_REPLY, temperature=temperature, seed=seed + 1)
         found[manner] = {}
         for name in TEST_SETS:
-            episodes = list(
-                play(policy, _tasks(str(Path(config.out) / "data" / name), "test"), most_turns=_TURNS)
-            )
+            turns = _REPLIES if config.talks else _TURNS
+            tasks = _tasks(str(Path(config.out) / "data" / name), "test")
+            episodes = list(play(policy, tasks, most_turns=turns))
             found[manner][name] = {
                 "success": [int(one.success) for one in episodes],
                 "goal": [int(one.goal) for one in episodes],

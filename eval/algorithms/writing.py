@@ -23,6 +23,7 @@ from planarena.records.tables import (
     TaskRow,
     TrajectoryRow,
 )
+from planarena.users import Brief
 
 __all__ = ["write_tasks"]
 
@@ -33,7 +34,7 @@ def write_tasks(
     *,
     seed: int,
     split: str,
-    said: Callable[[int, StudyTask], tuple[tuple[Call, ...], ...]] | None = None,
+    said: Callable[[int, StudyTask], StudyTask] | None = None,
     shard: str = "00000",
 ) -> Path:
     """Write tasks as a run, their trajectories executed.
@@ -43,7 +44,7 @@ def write_tasks(
         tasks: The tasks.
         seed: Of the study.
         split: Of all its scenarios.
-        said: The calls that the trajectory of a task makes, by its number; None for its gold.
+        said: What is said and done in the trajectory of a task, by its number; None for its gold.
         shard: Of the tables; tools stand in the first one alone.
     """
     names = {name: operation.tool for name, operation in operations(Errands).items()}
@@ -67,40 +68,41 @@ def write_tasks(
         task_id = content_id("study task", house.scenario_id, task.query)
         trajectory_id = content_id("study trajectory", task_id, split, number)
         tables["tasks"].append(_task_row(task, task_id, house, goal_hash))
+        shown = task if said is None else said(number, task)
+        brief = Brief(messages=tuple(exchange.message for exchange in shown.exchanges))
         query_id = content_id("study query", task_id)
-        tables["queries"].append(
-            QueryRow(query_id, task_id, canonical_json([task.query]), "[]", "plain", "", "{}")
-        )
-        groups = task.groups if said is None else said(number, task)
-        step = 0
-        for place, group in enumerate(groups):
-            for call in group:
-                before = world.digest()
-                outcome = world.call(call.name, call.arguments)
-                after = world.digest()
-                key = content_id("study execution", house.scenario_id, before, call.name, call.arguments)
-                if key not in executed:
-                    executed.add(key)
-                    shown = (canonical_json(outcome.result), canonical_json(outcome.error))
-                    tables["executions"].append(
-                        ExecutionRow(key, outcome.status, *shown, before, after, "real", False)
+        turns = canonical_json([message.text for message in brief.messages])
+        tables["queries"].append(QueryRow(query_id, task_id, turns, "[]", "plain", "", "{}", _stored(brief)))
+        step = place = 0
+        for turn, exchange in enumerate(shown.exchanges):
+            for group in exchange.groups:
+                for call in group:
+                    before = world.digest()
+                    outcome = world.call(call.name, call.arguments)
+                    after = world.digest()
+                    key = content_id("study execution", house.scenario_id, before, call.name, call.arguments)
+                    if key not in executed:
+                        executed.add(key)
+                        found = (canonical_json(outcome.result), canonical_json(outcome.error))
+                        tables["executions"].append(
+                            ExecutionRow(key, outcome.status, *found, before, after, "real", False)
+                        )
+                    tables["steps"].append(
+                        StepRow(
+                            *(
+                                trajectory_id,
+                                step,
+                                place,
+                                turn,
+                                call.name,
+                                names[call.name].tool_id,
+                                _plan(call),
+                            ),
+                            *(canonical_json(call.arguments), "{}", key, _rationale(call)),
+                        )
                     )
-                tables["steps"].append(
-                    StepRow(
-                        trajectory_id,
-                        step,
-                        place,
-                        0,
-                        call.name,
-                        names[call.name].tool_id,
-                        _plan(call),
-                        canonical_json(call.arguments),
-                        "{}",
-                        key,
-                        _rationale(call),
-                    )
-                )
-                step += 1
+                    step += 1
+                place += 1
         world.rollback(start)
         tables["trajectories"].append(
             TrajectoryRow(
@@ -112,9 +114,9 @@ def write_tasks(
                 "",
                 -1,
                 "",
-                "\n".join(_plan(call) for group in groups for call in group),
-                "[]",
-                "Done.",
+                "\n".join(_plan(call) for group in shown.groups for call in group),
+                canonical_json([exchange.answer for exchange in shown.exchanges[:-1]]),
+                shown.exchanges[-1].answer,
                 step,
                 said is None,
                 said is None,
@@ -130,6 +132,14 @@ def write_tasks(
     }
     (out / "run.json").write_bytes(msgspec.json.encode(info))
     return out
+
+
+def _stored(brief: Brief) -> str:
+    """Return the column `brief`, as builds write it: the table has the texts. One request needs none."""
+    if len(brief.messages) == 1:
+        return "{}"
+    bare = tuple(msgspec.structs.replace(one, text="") for one in brief.messages)
+    return canonical_json(msgspec.to_builtins(msgspec.structs.replace(brief, messages=bare)))
 
 
 def _plan(call: Call) -> str:

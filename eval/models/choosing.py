@@ -9,7 +9,7 @@ import msgspec
 
 from planarena.errors import UserError
 from planarena.eval.config import EvalConfig
-from planarena.eval.models.training import find_checkpoint, trained_with
+from planarena.trainers.config.origin import find_checkpoint, trained_with
 
 if TYPE_CHECKING:
     from planarena.eval.models.hosted import HostedPolicy

@@ -78,7 +78,7 @@ def write_variant(draft: Draft, made: Made, number: int) -> VariantRows:
     missing = draft.missing >= 0
     if missing:
         withheld = [*withheld, names[case.steps[draft.missing].tool]]
-    offered = [*draft.offered, *(own for own in tools if names[own] in withheld)]
+    offered = list(dict.fromkeys([*draft.offered, *(own for own in tools if names[own] in withheld)]))
     key = [case.trajectory.trajectory_id, number, draft.kinds, environment, made.digest]
     scenario = _replace(
         source,

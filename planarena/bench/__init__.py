@@ -5,11 +5,15 @@ Evaluation, `bench algorithms` and validation in training all play and score thr
 
 from __future__ import annotations
 
-from planarena.bench.measures import KINDS, MEASURES, EpisodeMeasures, measure, shares, summarise
-from planarena.bench.play import Made, Played, parse_reply, play
-from planarena.bench.policies import DoNothing, GoldPolicy, RandomTool, Recorded
-from planarena.bench.policy import Asked, Policy, Reply
-from planarena.bench.tasks import BENCH, HELD_OUT, Task, bench_options, bench_path, load_tasks
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planarena.bench.measures import KINDS, MEASURES, EpisodeMeasures, measure, shares, summarise
+    from planarena.bench.playing import Made, Played, parse_reply, play
+    from planarena.bench.policies import DoNothing, GoldPolicy, RandomTool, Recorded
+    from planarena.bench.policy import Asked, Policy, Reply
+    from planarena.bench.shipped import BENCH, HELD_OUT, bench_path
+    from planarena.bench.tasks import Task, bench_options, load_tasks
 
 __all__ = [
     "BENCH",
@@ -36,3 +40,43 @@ __all__ = [
     "shares",
     "summarise",
 ]
+
+_HOMES = {
+    "Asked": "policy",
+    "BENCH": "shipped",
+    "DoNothing": "policies",
+    "EpisodeMeasures": "measures",
+    "GoldPolicy": "policies",
+    "HELD_OUT": "shipped",
+    "KINDS": "measures",
+    "MEASURES": "measures",
+    "Made": "playing",
+    "Played": "playing",
+    "Policy": "policy",
+    "RandomTool": "policies",
+    "Recorded": "policies",
+    "Reply": "policy",
+    "Task": "tasks",
+    "bench_options": "tasks",
+    "bench_path": "shipped",
+    "load_tasks": "tasks",
+    "measure": "measures",
+    "parse_reply": "playing",
+    "play": "playing",
+    "shares": "measures",
+    "summarise": "measures",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy: what a policy is asked is known without an environment being read.
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from planarena.bench.play import Played
+from planarena.bench.playing import Played
 from planarena.bench.tasks import Task
 from planarena.judges.overlap import mentioned
 from planarena.proofs import scalars_of

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from planarena import formats
+from planarena.bench.shipped import HELD_OUT
 from planarena.environments import operations
 from planarena.environments.domains import DOMAINS, STUDY, load_domain
 from planarena.errors import RunError, UserError
@@ -19,11 +17,7 @@ from planarena.records import Run, read_rows
 from planarena.rows import EpisodeRow, RowOptions, load_episodes
 from planarena.users import Brief
 
-__all__ = ["BENCH", "HELD_OUT", "Task", "bench_options", "bench_path", "load_tasks"]
-
-BENCH = "planarena-2"
-HELD_OUT = ("test", "unseen_tools")
-_TABLES = ("scenarios", "tasks", "queries", "trajectories", "steps", "executions", "tools")
+__all__ = ["Task", "bench_options", "load_tasks"]
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -78,26 +72,6 @@ def bench_options(form: str = "planarena", **options: Any) -> RowOptions:
     if form == "toolupt":
         options.setdefault("template", "short")
     return RowOptions(format=form, **options)
-
-
-@contextmanager
-def bench_path() -> Iterator[Path]:
-    """Give the folder of the bench that ships with planarena; unpacked for a while where planarena is an archive."""
-    root = files("planarena.data").joinpath("bench", BENCH)
-    if isinstance(root, Path):
-        yield root
-        return
-    with ExitStack() as stack:
-        # Before Python 3.12 a folder of an archive cannot be asked for as a whole.
-        import tempfile
-
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="planarena-bench-")))
-        for part in ("run.json", *(f"tables/{name}/00000.parquet" for name in _TABLES)):
-            target = folder / part
-            target.parent.mkdir(parents=True, exist_ok=True)
-            source = stack.enter_context(as_file(root.joinpath(*part.split("/"))))
-            target.write_bytes(source.read_bytes())
-        yield folder
 
 
 def load_tasks(

@@ -31,7 +31,11 @@ def algorithms(
     ] = None,
     preset: Annotated[
         str,
-        typer.Option("--preset", metavar="smoke|long|full", help="Two cores: an hour, four hours; a GPU."),
+        typer.Option(
+            "--preset",
+            metavar="smoke|long|conversations|full",
+            help="Two cores: an hour, four hours; conversations: half an hour of one; a GPU.",
+        ),
     ] = "smoke",
     ablation: Annotated[
         str | None,

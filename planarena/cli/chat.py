@@ -124,7 +124,7 @@ class _Work:
                 typer.echo(_HELP)
 
     def _begin(self) -> None:
-        from planarena.bench.play import begin
+        from planarena.bench.playing import begin
 
         self._dialogue = begin(self._tasks[self._place])
         self._before: list[tuple[list[dict[str, Any]], Snapshot, Played]] = []
@@ -136,7 +136,7 @@ class _Work:
 
     def _step(self) -> None:
         from planarena import formats
-        from planarena.bench.play import MOST_TURNS, parse_reply
+        from planarena.bench.playing import MOST_TURNS, parse_reply
         from planarena.session import observation_text
 
         dialogue = self._dialogue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -95,12 +96,16 @@ def wording_of(name: str) -> dict[str, ToolWording]:
     return load_wording(load_domain(name).folder() / WORDS) if is_builtin(name) else _unit(name).wording
 
 
+@cache
+def _own_goals(name: str) -> Mapping[str, Aim]:
+    folder = Path(__file__).with_name("domains") if name == ACROSS else load_domain(name).folder()
+    return load_goals(folder / GOALS)
+
+
 def goals_of(name: str) -> Mapping[str, Aim]:
     """Return the aims of a domain by name, or those across domains; none where it has no `goals.yaml`."""
-    if name == ACROSS:
-        return load_goals(Path(__file__).with_name("domains") / GOALS)
-    if is_builtin(name):
-        return load_goals(load_domain(name).folder() / GOALS)
+    if name == ACROSS or is_builtin(name):
+        return _own_goals(name)
     folder = getattr(_unit(name), "folder", None)
     return {} if folder is None else load_goals(folder / GOALS)
 

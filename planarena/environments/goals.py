@@ -220,6 +220,7 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
         twin: How the state would have to be for the other outcome.
         tell: What the answer tells: names of calls, or a mapping that says how. By default, the calls that no other
             takes from, and those that only the outcome of `if` hangs on.
+        told_by: By name of a call that changes something and is not told itself: the call in whose words it is told.
         domains: For an aim across domains: all of them.
         deed: What the assistant would do, as "pay the {category} bill from {name}": it asks for a yes with it, refuses
             with it, and says with it what did not work.
@@ -235,6 +236,7 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
     if_: Condition | None = None
     twin: tuple[Change, ...] = ()
     tell: dict[str, TellingOf | None] | tuple[str, ...] = ()
+    told_by: dict[str, str] = {}
     domains: tuple[str, ...] = ()
     deed: str = ""
     again: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ They stand in `policies.yaml` of the environment's folder, one entry a rule:
 | `above` | `{argument: [limits]}`: it holds for values above the limit that is drawn; without it for every call |
 | `is` | `{argument: [values]}`: it holds for the value that is drawn |
 | `instead` | `[values]`: what somebody who is refused such a value might take; of `above` the limit itself is |
+| `fact` | `true` where the value is a fact that nobody takes another of: so many lessons were missed |
 | `text` | what the system message says, with `{limit}` or `{value}` |
 
 A rule binds the assistant, not the tool: the environment would carry the call out.
@@ -16,6 +17,7 @@ A rule binds the assistant, not the tool: the environment would carry the call o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -32,6 +34,10 @@ from planarena.records.foreign_yaml import bounded_yaml
 __all__ = ["POLICIES", "Policy", "Rule", "policies_of"]
 
 POLICIES = "policies.yaml"
+
+
+# "More than 1 lessons" is said of one lesson.
+_ONE = re.compile(r"\b1( extra)? (\w+?)s\b")
 
 
 class Policy(NamedTuple):
@@ -74,6 +80,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     above: dict[str, list[float]] = {}
     is_: dict[str, list[str]] = msgspec.field(name="is", default_factory=dict)
     instead: list[str] = []
+    fact: bool = False
 
     def drawn(self, rng: Random, arguments: Mapping[str, Any] | None = None) -> Policy | None:
         """Return the rule with a limit; None where no limit fits.
@@ -88,7 +95,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if not fitting:
                 return None
             limit = rng.choice(fitting)
-            return Policy(self.tool, self.demands, self.text.format(limit=f"{limit:g}"), name, limit)
+            text = _ONE.sub(r"1\1 \2", self.text.format(limit=f"{limit:g}"))
+            return Policy(self.tool, self.demands, text, name, limit)
         if self.is_:
             ((name, values),) = self.is_.items()
             found = [one for one in values if arguments is None or arguments.get(name) == one]
@@ -100,12 +108,14 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Policy(self.tool, self.demands, self.text)
 
     def allowed(self, policy: Policy, value: Any) -> Any:
-        """Return the value nearest to a forbidden one that the rule allows; None where it names none.
+        """Return the value nearest to a forbidden one that the rule allows; None where it names none, or of a fact.
 
         Args:
             policy: The rule with its limit.
             value: The forbidden one; what is returned is of its type.
         """
+        if self.fact:
+            return None
         if self.above:
             return type(value)(policy.limit)
         return self.instead[0] if self.instead else None

@@ -16,22 +16,11 @@ from planarena.generate.spelling import PLAIN, Style, capital, one_stop, spell, 
 from planarena.generate.templates import render_record
 from planarena.tasks.atoms import resolve
 
-__all__ = ["untold_output", "write_failure", "write_response"]
+__all__ = ["is_led", "untold_output", "write_failure", "write_response"]
 
-# A sentence that begins so can be joined to the one before; others begin with a name, or with words that join already.
-_PLAIN_STARTS = frozenset({"the", "a", "an", "your", "you", "there", "there's", "it", "no", "nobody"})
-_BARE = ("That is done.", "Done, what is next?", "I have that now.", "Ready for the next part.")
-_DONE = (
-    "Done. ",
-    "All set. ",
-    "That's done. ",
-    "All done. ",
-    "Sorted. ",
-    "It's done. ",
-    "Right, that worked. ",
-)
-_FOUND = ("Here is what I found. ", "I had a look. ", "Here you go. ", "I checked. ", "I looked that up. ")
-_NEXT = ("Also, ", "In addition, ", "And ")
+_BARE = ("That's done.", "It's done.", "Done.")
+# Before what was done, and before nothing that was only looked up: so often, and once in a conversation [ours].
+_DONE, _LED = ("Done. ", "All set. ", "That's done. ", "All done. "), 0.07
 _LISTS = (
     "In order, the {1} are {0}.", "The {1} are {0}.", "The {1}: {0}.", "These are the {1}: {0}.",
     "Here are the {1} in order: {0}.",
@@ -42,9 +31,10 @@ _OTHERS = (
 )  # fmt: skip
 _NEXT_ONES = (*_OTHERS, "The {1} after that: {0}.", "The next {1} are {0}.")
 _OTHER = ("The other {1} is {0}.", "Apart from that {1} there is {0}.", "The only other {1} is {0}.")
-# An answer that is asked for a list names so many records.
+# Among so many records of a list an answer is searched for those that it names.
 _MOST_LISTED = 5
-_MORE = (" Anything else?", " Let me know if you need more.", " Shall I do anything else?")
+# Behind the only answer of a conversation that did something: so often [ours].
+_MORE, _CLOSED_SO = (" Anything else?", " Is there anything else?"), 0.03
 
 
 def write_response(
@@ -56,6 +46,7 @@ def write_response(
     wanted: Mapping[int, Sequence[str]] = {},
     *,
     lead: bool = True,
+    tail: bool = False,
 ) -> str:
     """Write an answer.
 
@@ -67,6 +58,7 @@ def write_response(
         needed: (step, pointer) of the values that later messages take up: the answer names their records too.
         wanted: By step, the pointers of the lists whose records are asked for.
         lead: Whether it may begin with "All done." and the like.
+        tail: Whether it may ask for more in the end.
     """
     if not reported:
         return _BARE[rng.randrange(len(_BARE))]
@@ -82,24 +74,25 @@ def write_response(
             if source == number:
                 sentence += _naming(step, pointer, sentence, style, rng)
         sentences.append(sentence)
-    if len(sentences) > 2 and rng.random() < 0.2:
-        place = rng.randrange(1, len(sentences))
-        if sentences[place].split(" ", 1)[0].lower() in _PLAIN_STARTS:
-            head = spell(pick(_NEXT, rng), style)
-            sentences[place] = head + sentences[place][:1].lower() + sentences[place][1:]
-    text = (_lead(steps, reported, sentences[0], rng, style) if lead else "") + " ".join(sentences)
-    return with_articles(one_stop(text + (pick(_MORE, rng) if rng.random() < 0.06 else "")))
+    acts = any(steps[number].operation.tool.effects != "read" for number in reported)
+    begins = steps[reported[0]].operation.tool.effects != "read"
+    text = (_lead(sentences[0], rng, style) if lead and begins else "") + " ".join(sentences)
+    return with_articles(
+        one_stop(text + (pick(_MORE, rng) if tail and acts and rng.random() < _CLOSED_SO else ""))
+    )
 
 
-def _lead(
-    steps: Sequence[StepContext], reported: Sequence[int], following: str, rng: Random, style: Style
-) -> str:
-    """Draw what an answer begins with, if with anything: not "I checked. I ..." nor "Sorted. Sorted: ..."."""
-    if rng.random() < 0.8:
+def is_led(answer: str) -> bool:
+    """Say whether an answer begins with "All done." and the like."""
+    return answer.startswith(_DONE)
+
+
+def _lead(following: str, rng: Random, style: Style) -> str:
+    """Draw what an answer begins with, if with anything: not "Done. Done: ..."."""
+    if rng.random() >= _LED:
         return ""
-    reads = all(steps[number].operation.tool.effects == "read" for number in reported)
     head = following.split(" ", 1)[0].strip(",.:!")
-    fresh = [one for one in (_FOUND if reads else _DONE) if head not in re.findall(r"[\w']+", one)]
+    fresh = [one for one in _DONE if head not in re.findall(r"[\w']+", one)]
     return spell(pick(fresh, rng), style) if fresh else ""
 
 
@@ -182,9 +175,7 @@ def _repeats(step: StepContext, text: str) -> bool:
     return False
 
 
-def _listing(
-    step: StepContext, pointer: str, told: str, style: Style, rng: Random, most: int = _MOST_LISTED
-) -> str:
+def _listing(step: StepContext, pointer: str, told: str, style: Style, rng: Random, most: int = 0) -> str:
     """Return a sentence that lists the records at a pointer, without the first where that was told; empty for none."""
     rows = resolve(step.result, parse_pointer(pointer))
     words = step.wording.records.get(pointer)
@@ -192,7 +183,9 @@ def _listing(
         return ""
     fields = (schema_at(step.operation.tool.output_schema, parse_pointer(pointer)) or {}).get("items", {})
     # A report that tells two of them is itself the list.
-    if sum(_tells(told, words.name, row, fields, style) for row in rows[:most]) >= min(2, len(rows)):
+    if sum(_tells(told, words.name, row, fields, style) for row in rows[: most or _MOST_LISTED]) >= min(
+        2, len(rows)
+    ):
         return ""
     # Which of them the sentence may have told: those that its outputs stand in.
     named = {

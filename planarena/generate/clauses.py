@@ -37,6 +37,8 @@ __all__ = ["Clause", "Mention", "StepContext", "Voice", "parse_template", "whole
 
 # An answer lists so many records of a list.
 _MOST_ROWS = 6
+# Who asks for a list of so many wants to read them all.
+_WHOLE = 10
 _OF_LIST = re.compile(r"\b(them|these|those)\b")
 _ITS = re.compile(r"\b(it|its|their|there)\b")
 # What refers to an answer that was asked for.
@@ -125,13 +127,13 @@ class StepContext(NamedTuple):
             text = text.replace(FIELD, " with ", 1).replace(FIELD, ", ")
         return Clause(text, tuple(said))
 
-    def rows(self, pointer: str, style: Style, most: int = _MOST_ROWS, skip: int = 0) -> str:
+    def rows(self, pointer: str, style: Style, most: int = 0, skip: int = 0) -> str:
         """List the records at a pointer as an answer does: the first ones, and how many more there are.
 
         Args:
             pointer: Of the list.
             style: How it is written.
-            most: So many are named.
+            most: So many are named; 0: all of a list that is not long, and the first ones of another.
             skip: So many were told before.
         """
         path = parse_pointer(pointer)
@@ -141,6 +143,7 @@ class StepContext(NamedTuple):
             return ""
         schema = (schema_at(self.operation.tool.output_schema, path) or {}).get("items", {})
         found = found[skip:]
+        most = most or (len(found) if len(found) <= _WHOLE else _MOST_ROWS)
         most = len(found) if len(found) == most + 1 else most
         lines = [
             line

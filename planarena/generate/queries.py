@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from planarena.environments.wording import parse_pointer, schema_at
-from planarena.generate.answers import write_response
+from planarena.generate.answers import is_led, write_response
 from planarena.generate.asked import (
     asks_for_field,
     fits_register,
@@ -60,6 +60,7 @@ class Telling(NamedTuple):
         before: By step, the steps that must come before it, as a bit mask.
         now: The present moment; empty where there is no clock.
         turns: The number of messages; 0 where the steps say it.
+        known: What is known from the start, as one text.
     """
 
     turn_of: Sequence[int]
@@ -67,6 +68,7 @@ class Telling(NamedTuple):
     before: Sequence[int]
     now: str = ""
     turns: int = 0
+    known: str = ""
 
 
 class Query(NamedTuple):
@@ -159,6 +161,7 @@ class Conversation:
         self.openings: set[str] = set()
         self.spoken: set[str] = set()
         self.wanted: dict[int, tuple[str, ...]] = {}
+        self.led = False  # whether an answer began with "All done."
 
     def write(self) -> Query:
         """Write all messages and answers."""
@@ -180,6 +183,7 @@ class Conversation:
                 or any(source == number and main_list(self.steps[source].wording) for source, _ in needed)
             )
             answers.append(self.answer(turn, asked, needed))
+            self.led = self.led or is_led(answers[-1])
             self.memory.hear(answers[-1], self.steps, later, self.style, asked)
         return Query(tuple(turns), tuple(answers), tuple(self.said), self.register, self.style)
 
@@ -191,7 +195,24 @@ class Conversation:
 
     def answer(self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG002
         """Write the answer to a message, which tells what some steps gave and names what later messages take up."""
-        return write_response(self.steps, asked, self.rng, self.style, needed, self.wanted)
+        return write_response(
+            self.steps,
+            asked,
+            self.rng,
+            self.style,
+            needed,
+            self.wanted,
+            lead=self.may_lead(),
+            tail=self.is_alone(),
+        )
+
+    def may_lead(self) -> bool:
+        """Say whether an answer may begin with "All done.": once in a conversation."""
+        return not self.led
+
+    def is_alone(self) -> bool:
+        """Say whether there is only one message, so that its answer may ask for more."""
+        return (self.telling.turns or self.telling.turn_of[-1] + 1) == 1
 
     def _nouns_listed(self, asked: Sequence[int]) -> set[str]:
         """Return what the answer to a message lists, so that "that card" means nothing after it."""

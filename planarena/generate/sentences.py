@@ -16,6 +16,8 @@ __all__ = ["Piece", "capital", "join_message", "pick"]
 
 # A longer sentence is not gone on with.
 _LONGEST = 190
+# How often a chatty first message greets, or thanks; and how often a later one begins with a word of thanks [ours].
+_GREETS, _THANKS, _ACKNOWLEDGES = 0.3, 0.25, 0.3
 
 
 class Piece(NamedTuple):
@@ -78,13 +80,11 @@ def join_message(
     if register == "casual":
         return with_articles(one_stop(_loose(sentences, pieces)))
     if register == "chatty":
-        if turn == 0:
+        # Whoever greets does not thank in the same breath, and nobody thanks twice.
+        if turn == 0 and rng.random() < _GREETS:
             sentences[0] = _greeted(sentences[0], pieces[0], style, rng, counts)
-        if rng.random() < (0.16 if turn else 0.4):
-            # Who has said thanks already closes otherwise.
-            thanked = any("hank" in sentence for sentence in sentences)
-            closes = [one for one in THANKS if not (thanked and "hank" in one)]
-            sentences.append(spell(pick_rare(closes, rng, counts), style))
+        elif turn == 0 and rng.random() < _THANKS and not any("hank" in sentence for sentence in sentences):
+            sentences.append(spell(pick_rare(THANKS, rng, counts), style))
     elif register == "aside" and turn == 0 and not _LEANS.search(sentences[0]):
         # Before "it" and "so" the remark would be what they mean.
         sentences.insert(0, spell(pick_rare(ASIDES, rng, counts), style))
@@ -137,7 +137,7 @@ class _Sentences:
     def _whole(self, place: int) -> str:
         """A sentence of its own; what it follows on stands before it."""
         text = capital(self.pieces[place].text)
-        if place == 0 and self.turn > 0 and self.rng.random() < 0.5:
+        if place == 0 and self.turn > 0 and self.rng.random() < _ACKNOWLEDGES:
             head = text.split(" ", 1)[0].strip(",.!?")
             # "Right. Right, that note" is nobody's way of speaking.
             fresh = [one for one in ACKNOWLEDGED if head not in one]
@@ -210,9 +210,8 @@ def _loose(sentences: list[str], pieces: Sequence[Piece]) -> str:
 
 
 _LIST_HEADS = (
-    "Could you take care of these?", "A few things for today:", "My list for you:", "Here's my to-do list:",
-    "These need doing:", "Please work through this:", "Several things at once, sorry:", "To do, in this order:",
-    "Would you go through these for me?", "Today's list:",
+    "Could you take care of these?", "A few things for today:", "Here's my to-do list:", "Please work through this:",
+    "Would you go through these for me?",
 )  # fmt: skip
 
 

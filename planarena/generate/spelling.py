@@ -37,22 +37,28 @@ _SHORTENED = re.compile(r"\b(it|that|there) is\b(?= (\w*))", re.I)
 _QUESTION = re.compile(
     r"\b(how|what|where|who|whom|whose|when|why|which|whether|as|than|whatever|wherever)\b[^.,;:!?]*$", re.I
 )
-_AFTER = re.compile(
-    r"\b(in|of|on|for|with|to|at|from|about|behind|under|over|by) $", re.I
-)  # "what is in it is two"
 _CLOSES = re.compile(
     r" (now|then|there|here|today|tonight|tomorrow|yet|again|too|still|already|and|or|but|if|so|when|while|because|for"
     r"|on|in|at|this|that)\b",
     re.I,
 )
+# Only at the start of a clause: "the first hour there is 9:00" and "the place to fetch it is Pet Shop Fins" stay.
+_STARTS = re.compile(
+    r"(^|[.,;:!?(\"“] ?|\b(and|but|so|or|nor|then|because|since|if|when|that|while|though|unless|once|think|says?) )$",
+    re.I,
+)
 _MORE_WORDS = r"(?= [\w{])"
 _SHORT = (
     (r"\b([Yy])ou have\b(?= (not|been)\b)", r"\1ou've"),
-    (r"\bI have\b(?= (put|set|sent|added|moved|booked|made|got)\b)", "I've"),
+    (
+        r"\bI have\b(?= (put|set|sent|added|moved|booked|made|got|given|asked|changed|cancelled|marked|reserved|renewed|ordered|saved|started"
+        r"|arranged|assigned|declined|approved|entered|merged|queued|shared|planned|paid)\b)",
+        "I've",
+    ),
     (r"\b(is|are|was|does|do|did|has|have|could|would) not\b", r"\1n't"),
     (r"\b([Cc])annot\b", r"\1an't"),
     (r"\b([Ww])ill not\b", r"\1on't"),
-    (rf"\b(it|they|you|we|he|she) will\b{_MORE_WORDS}", r"\1'll"),
+    (rf"(?<!of )\b(it|they|you|we|he|she) will\b{_MORE_WORDS}", r"\1'll"),
 )
 _CONTRACTIONS = tuple((re.compile(pattern), text) for pattern, text in _SHORT)
 
@@ -85,7 +91,7 @@ def draw_style(rng: Random, now: str = "") -> Style:
     """
     british = rng.random() < 0.5
     draw = rng.random()
-    manner = 2 if draw < 0.06 else (0 if british else 1) if draw < 0.3 else (3 if british else 4)
+    manner = 2 if draw < 0.02 else (0 if british else 1) if draw < 0.3 else (3 if british else 4)
     return Style(british, rng.random() < 0.75, manner, now[:4])
 
 
@@ -132,7 +138,7 @@ def _short(match: re.Match[str]) -> str:
     text, word = match.string, match.group(1)
     following = text[match.end() :]
     before = text[: match.start()]
-    if _QUESTION.search(before) or _AFTER.search(before) or _CLOSES.match(following):
+    if not _STARTS.search(before) or _QUESTION.search(before) or _CLOSES.match(following):
         return match.group()
     if word.lower() == "that" and match.group(2) not in {"done", "all", "sorted", "set", "settled"}:
         return match.group()

@@ -113,7 +113,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     numeric = [
         bool(rows) and all(isinstance(row[at], int | float) for row in rows) for at in range(len(head))
     ]
-    top = "".join(cell("th", name, numeric[at]) for at, name in enumerate(head))
+    top = "".join(cell("th" if name else "td", name, numeric[at]) for at, name in enumerate(head))
     lines = "".join(
         "<tr>" + "".join(cell("td", value, numeric[at]) for at, value in enumerate(row)) + "</tr>"
         for row in rows

@@ -167,7 +167,7 @@ def _call(action: Action) -> str:
     shown = msgspec.json.format(msgspec.json.encode(action.observation), indent=1).decode()
     return (
         f'<div class="call"><p>{action.number + 1}. <b>{escape_html(action.tool.wire_name)}</b>{implied}</p>'
-        f"<ul>{lines}</ul>{failed}<pre>{escape_html(_cut(shown))}</pre></div>"
+        f"<ul>{lines}</ul>{failed}<pre tabindex='0'>{escape_html(_cut(shown))}</pre></div>"
     )
 
 

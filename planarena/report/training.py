@@ -167,7 +167,7 @@ def _next(following: Sequence[str]) -> list[str]:
     if not following:
         return []
     listed = "".join(f"<pre>{escape_html(command)}</pre>" for command in following)
-    return [f'<section class="card wide"><h3>What may come next</h3>{listed}</section>']
+    return [f'<section class="card wide"><h2>What may come next</h2>{listed}</section>']
 
 
 def _panels(read: Sequence[Mapping[str, Any]]) -> list[str]:

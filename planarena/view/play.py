@@ -29,7 +29,7 @@ from planarena.view.models import Actor, Models
 from planarena.view.pages import capped, laid_out, link, render, text_of
 
 if TYPE_CHECKING:
-    from planarena.bench.play import Dialogue
+    from planarena.bench.playing import Dialogue
 
 __all__ = ["pack", "pages", "unpack"]
 
@@ -196,7 +196,7 @@ class _Play:
         """Carry out the replies that the address holds."""
         from planarena import formats
         from planarena.bench import bench_options
-        from planarena.bench.play import MOST_TURNS, begin, parse_reply
+        from planarena.bench.playing import MOST_TURNS, begin, parse_reply
         from planarena.bench.tasks import Task
 
         model = self._models.find(asked.query.get("model", ""))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+
+from planarena import Run
 
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -53,6 +57,12 @@ class Browser:
         self.command("Emulation.setDeviceMetricsOverride", metrics)
         self._call("POST", "/url", {"url": path.as_uri()})
 
+    def visit(self, url: str, width: int = 1400) -> None:
+        """Open an address in a page of that width in pixels."""
+        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.command("Emulation.setDeviceMetricsOverride", metrics)
+        self._call("POST", "/url", {"url": url})
+
     def command(self, name: str, parameters: dict[str, Any]) -> Any:
         """Send a DevTools command."""
         return self._call("POST", "/goog/cdp/execute", {"cmd": name, "params": parameters})
@@ -88,3 +98,50 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         process.wait(timeout=20)
         assert process.stdout is not None
         process.stdout.close()
+
+
+class Site(NamedTuple):
+    """A viewer: where it listens, its token, the folder of a training that it shows."""
+
+    address: str
+    token: str
+    training: Path
+
+
+@pytest.fixture(scope="module")
+def site(built_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A viewer on loopback over a run and a training that can be written to; it ends with the tests."""
+    token = "token-of-a-test"
+    folder = tmp_path_factory.mktemp("view")
+    (folder / "run").symlink_to(built_run.path)
+    training = folder / "training"
+    training.mkdir()
+    (training / "run.json").write_text('{"kind": "training", "status": "running", "steps": 9}')
+    (training / "metrics.jsonl").write_text(
+        '{"step": 1, "reward/mean": 0.25}\n{"step": 2, "reward/mean": 0.5}\n'
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [
+        sys.executable,
+        "-m",
+        "planarena",
+        "view",
+        str(folder),
+        str(built_run.path),
+        "--port",
+        str(port),
+    ]
+    environment = {
+        "PLANARENA_VIEW_TOKEN": token,
+        "PATH": "/usr/bin:/bin",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": ":".join(sys.path),
+    }
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert f"?token={token}" in said, said
+        yield Site(f"http://127.0.0.1:{port}", token, training)
+        process.terminate()

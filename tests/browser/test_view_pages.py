@@ -4,76 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
-from planarena import Run
-
 if TYPE_CHECKING:
-    from conftest import Browser
-
-TOKEN = "token-of-a-test"
+    from conftest import Browser, Site
 
 
-@pytest.fixture(scope="module")
-def site(built_run: Run, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """A viewer on loopback over a run and a training that can be written to; it ends with the tests."""
-    folder = tmp_path_factory.mktemp("view")
-    (folder / "run").symlink_to(built_run.path)
-    training = folder / "training"
-    training.mkdir()
-    (training / "run.json").write_text('{"kind": "training", "status": "running", "steps": 9}')
-    (training / "metrics.jsonl").write_text(
-        '{"step": 1, "reward/mean": 0.25}\n{"step": 2, "reward/mean": 0.5}\n'
-    )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "planarena",
-        "view",
-        str(folder),
-        str(built_run.path),
-        "--port",
-        str(port),
-    ]
-    environment = {
-        "PLANARENA_VIEW_TOKEN": TOKEN,
-        "PATH": "/usr/bin:/bin",
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": ":".join(sys.path),
-    }
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        said = process.stderr.readline()
-        assert f"?token={TOKEN}" in said, said
-        yield f"http://127.0.0.1:{port}", training
-        process.terminate()
-
-
-def visit(browser: Browser, url: str, width: int = 1400) -> None:
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.command("Emulation.setDeviceMetricsOverride", metrics)
-    browser._call("POST", "/url", {"url": url})
-
-
-def test_pages_fit_make_no_error_and_ask_nobody_else(browser: Browser, site: tuple[str, Path]) -> None:
-    address, _ = site
-    visit(browser, f"{address}/?token={TOKEN}")
+def test_pages_fit_make_no_error_and_ask_nobody_else(browser: Browser, site: Site) -> None:
+    address = site.address
+    browser.visit(f"{address}/?token={site.token}")
     assert "token" not in browser.run("return location.href")
     home = browser.run("return document.body.innerHTML")
     run, training = re.search(r'href="/run/(\w+)"', home), re.search(r'href="/training\?t=(\w+)"', home)
     assert run is not None and training is not None
-    visit(browser, f"{address}/run/{run[1]}?kind=contrastive")
+    browser.visit(f"{address}/run/{run[1]}?kind=contrastive")
     row = browser.run("return document.querySelector('[data-row]').getAttribute('href')")
     browser.complaints()
     for path in (
@@ -85,7 +30,7 @@ def test_pages_fit_make_no_error_and_ask_nobody_else(browser: Browser, site: tup
         f"/play/{run[1]}",
     ):
         for width in (390, 2000):
-            visit(browser, address + path, width)
+            browser.visit(address + path, width)
             wide = browser.run("return document.documentElement.scrollWidth")
             assert wide <= width, (path, width, wide)
             asked = browser.run("return performance.getEntriesByType('resource').map((one) => one.name)")
@@ -93,12 +38,12 @@ def test_pages_fit_make_no_error_and_ask_nobody_else(browser: Browser, site: tup
     assert browser.complaints() == []
 
 
-def test_a_graph_is_drawn_and_keys_move(browser: Browser, site: tuple[str, Path]) -> None:
-    address, _ = site
-    visit(browser, f"{address}/?token={TOKEN}")
+def test_a_graph_is_drawn_and_keys_move(browser: Browser, site: Site) -> None:
+    address = site.address
+    browser.visit(f"{address}/?token={site.token}")
     run = re.search(r'href="/run/(\w+)"', browser.run("return document.body.innerHTML"))
     assert run is not None
-    visit(browser, f"{address}/run/{run[1]}?kind=gold&category=call&sort=longest")
+    browser.visit(f"{address}/run/{run[1]}?kind=gold&category=call&sort=longest")
     press = "dispatchEvent(new KeyboardEvent('keydown', {{key: '{}', bubbles: true}}))"
     key = "(document.activeElement ?? document.body)." + press
     browser.run(key.format("j") + ";" + key.format("j"))
@@ -120,12 +65,12 @@ def test_a_graph_is_drawn_and_keys_move(browser: Browser, site: tuple[str, Path]
     assert browser.complaints() == []
 
 
-def test_what_a_training_writes_is_shown_while_one_looks(browser: Browser, site: tuple[str, Path]) -> None:
-    address, training = site
-    visit(browser, f"{address}/?token={TOKEN}")
+def test_what_a_training_writes_is_shown_while_one_looks(browser: Browser, site: Site) -> None:
+    address, training = site.address, site.training
+    browser.visit(f"{address}/?token={site.token}")
     key = re.search(r'href="/training\?t=(\w+)"', browser.run("return document.body.innerHTML"))
     assert key is not None
-    visit(browser, f"{address}/training?t={key[1]}")
+    browser.visit(f"{address}/training?t={key[1]}")
     shown = "return document.querySelector('.v-status b').textContent"
     assert browser.run(shown) == "step 2 of 9"
     with (training / "metrics.jsonl").open("a") as sink:

@@ -91,6 +91,25 @@ def test_a_study_goes_on_where_it_stopped_and_gives_the_same_scores(tmp_path: Pa
         run_study(StudyConfig(out=str(out)))
 
 
+def test_the_study_of_conversations_in_miniature(tmp_path: Path) -> None:
+    """Every unit trains and plays whole conversations; with so few steps nothing is learned, and the tables say so."""
+    out = tmp_path / "study"
+    small = {"start_steps": "{conversations: 3}", "compute_ratio": "{conversations: 2}", "seeds": 1}
+    found = bench(out, "--preset", "conversations", **small)
+    assert found.returncode == 0, found.stderr
+    scores = json.loads((out / "scores.json").read_text())
+    assert list(scores["regimes"]["conversations"]["rows"]) == [
+        *("start", "sft-steps", "sft-compute", "grpo", "ceiling")
+    ]
+    assert set(scores["sets"]["overlap"].values()) == {0}
+    assert scores["sets"]["sizes"]["faulty"] > 0
+    assert {one["verdict"] for one in scores["findings"]} <= {"seen", "not seen", "cannot be told"}
+    steps = (out / "units/conversations/grpo/0/training/metrics.jsonl").read_text().splitlines()[1:]
+    assert len(steps) == 3
+    assert all({"reward/goal", "reward/answered", "reward/turns"} <= set(json.loads(line)) for line in steps)
+    assert "scripted user" in (out / "report.html").read_text()
+
+
 @pytest.mark.slow
 def test_a_killed_study_leaves_no_process_behind_and_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "study"

@@ -22,7 +22,7 @@ from planarena.proofs import open_scenario, read_goal, replay_trajectory
 from planarena.records import read_rows
 from planarena.records.tables import TABLES
 
-MOST_BYTES = 600_000
+MOST_BYTES = 650_000
 
 
 @pytest.fixture(scope="module")

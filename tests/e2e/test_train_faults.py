@@ -230,7 +230,7 @@ def test_out_of_memory_says_what_to_lower(start: Path, built_run: Run, tmp_path:
         _config(built_run, tmp_path / "run", "grpo", rollout=rollout, model=ModelConfig(path=str(start)))
     )
     assert "out of memory at step 1" in str(error)
-    assert "update.micro_batch_tokens (16384)" in str(error)
+    assert "update.micro_batch_tokens (1024)" in str(error)
     assert error.exit_code == 1
 
 

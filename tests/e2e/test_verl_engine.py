@@ -21,6 +21,8 @@ from typing import Any
 import psutil
 import pytest
 
+from planarena.eval.algorithms.conversations import draw_conversations
+from planarena.eval.algorithms.writing import write_tasks
 from planarena.trainers import get
 from planarena.trainers.algorithms import names
 
@@ -33,7 +35,12 @@ MICRO: dict[str, Any] = {
     "engine": "verl",
     "steps": 3,
     "rollout": {"batch_size": 3, "group_size": 5, "max_prompt_length": 900, "max_response_length": 56},
-    "update": {"updates_per_batch": 2, "expert_batch_size": 4, "learning_rate": 1e-3},
+    "update": {
+        "updates_per_batch": 2,
+        "expert_batch_size": 4,
+        "learning_rate": 1e-3,
+        "micro_batch_tokens": 16384,
+    },
     "data": {"format": "planarena", "template": "short", "plan": "none", "limit": 60},
     "validation": {"rows": 3, "every": 3},
     "checkpoint": {"every": 0},
@@ -311,6 +318,49 @@ def test_the_policy_acts_with_real_tools(others: Path) -> None:
     assert any(line.get("rollout/tool_calls", 0.0) > 0 for line in told)
     assert any(line.get("rollout/observation_tokens", 0.0) > 0 for line in told)
     assert_same_curve(lines(others / "episodes-local"), told)
+
+
+@pytest.mark.verl
+def test_three_steps_of_conversations_agree(
+    shared: dict[str, Any], command: Callable[..., Any], several: Several, tmp_path: Path
+) -> None:
+    """Conversations of the study with the scripted user, which plays in verl's workers."""
+    tasks = draw_conversations(48, seed=3, first_house=0, aims=(1, 2))
+    write_tasks(tmp_path / "tasks", tasks, seed=3, split="train")
+    talk = merged(
+        shared,
+        {
+            "algorithm": "grpo",
+            "data": {"path": str(tmp_path / "tasks"), "mode": "episodes"},
+            "rollout": {
+                "group_size": 6,
+                "max_response_length": 250,
+                "temperature": 0.7,
+                "step_reward": "none",
+            },
+            "update": {"updates_per_batch": 1},
+            "validation": {"every": 0},
+        },
+    )
+    # Solved now and then.
+    taught = {
+        "engine": "local",
+        "algorithm": "sft",
+        "steps": 250,
+        "out": str(tmp_path / "start"),
+        "update": {"learning_rate": 1e-2, "schedule": "cosine", "expert_batch_size": 8},
+        "model": {"path": "tiny", "tiny": TINY},
+    }
+    begun = finish(command(merged(talk, taught)))["checkpoint"]
+    own = {"out": "conversations", "twin": True, "model": {"path": begun}}
+    folder = several("conversations", [merged(talk, own)])
+    told = lines(folder / "conversations")
+    assert any(0 < line.get("reward/success", 0.0) < 1 for line in told)
+    # A message, a question or an answer, another message, a call, an answer: less is no conversation.
+    # Two messages take four decisions, and some episodes end early.
+    assert any(line["reward/turns"] > 3 for line in told[1:])
+    assert any(line["update/gradient_norm"] > 1e-2 for line in told[1:])
+    assert_same_curve(lines(folder / "conversations-local"), told)
 
 
 @pytest.mark.verl

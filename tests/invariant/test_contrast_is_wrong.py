@@ -137,6 +137,24 @@ def continuation_reaches(world, task, step, *choice):
     return success
 
 
+def spoils(world, task, step, *choice):
+    """Say whether the state is another one than the gold's when the message at hand has been served."""
+    start = world.mark()
+    turn = task.steps[step]["turn"]
+    states = []
+    for made in ((), choice):
+        episode = Episode(world, task.program)
+        episode.perform_all(range(step))
+        for one in made:
+            world.call(one["tool"], one["arguments"])
+        for place in range(step, len(task.program)):
+            if task.steps[place]["turn"] == turn:
+                episode.perform(place)
+        states.append(world.digest())
+        world.rollback(start)
+    return states[0] != states[1]
+
+
 def test_every_candidate_was_executed_from_the_state_of_the_right_one(stored, worlds):
     seen = Counter()
     for task, step, candidates in points(stored):
@@ -201,7 +219,10 @@ def test_every_negative_is_wrong_when_executed_again(stored, worlds):
                 assert set(statuses) != {"ok"}
                 world.rollback(start)
             elif outcome == "diverges":
-                assert not continuation_reaches(world, task, step, *chosen)
+                # A later message may ask for a write that covers it up: what counts is its own message.
+                assert not continuation_reaches(world, task, step, *chosen) or spoils(
+                    world, task, step, *chosen
+                )
             elif outcome in {"useless", "harmless"}:
                 assert continuation_reaches(world, task, step, *chosen)
             elif outcome == "ungrounded":

@@ -26,7 +26,7 @@ from planarena.records import Run
 SHARES = {
     "missing_value": 0.16, "failed_call": 0.17, "change_of_mind": 0.13, "rule": 0.13, "noise": 0.14, "long": 0.1,
 }  # fmt: skip
-SIZE = 200
+SIZE = 280
 ALL = ("train", "validation", "test", "unseen_tools")
 FORM = formats.get("planarena")
 

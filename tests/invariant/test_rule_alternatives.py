@@ -24,7 +24,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     config = BuildConfig(
         out=str(tmp_path_factory.mktemp("rules") / "run"),
         sources=tuple(f"builtin:{name}" for name in DOMAINS),
-        trajectories=60,
+        trajectories=100,
         chunk_scenarios=8,
         seed=11,
         conversations=ConversationConfig({"rule": 0.9}),

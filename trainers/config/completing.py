@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from planarena.errors import ConfigError
+from planarena.trainers.config.origin import find_checkpoint, grew_from_tiny, trained_with
 from planarena.trainers.config.phases import first_phases
 from planarena.trainers.config.sections import RewardConfig, StageConfig, TrainConfig, ValidationConfig
 from planarena.trainers.recipes import Recipe, load_recipe, recipe_names
@@ -49,13 +51,15 @@ def complete(config: TrainConfig) -> TrainConfig:
     """Fill every open field: the caller's value, else the recipe's, else the engine's.
 
     Recipes hold the papers' values, which suit models of billions; for `tiny` their training settings are left
-    out and only algorithm, reward and selection are taken.
+    out and only algorithm, reward and selection are taken. A training run given as the model stands for its best
+    checkpoint; it reads the prompts that it has learned from, and one that grew from `tiny` trains as `tiny` does.
 
     Raises:
         ConfigError: An unknown algorithm, or a number out of range.
     """
     recipe = load_recipe(config.algorithm) if config.algorithm in recipe_names() else None
-    tiny = config.model.path == "tiny"
+    config = _go_on(config)
+    tiny = config.model.path == "tiny" or grew_from_tiny(Path(config.model.path))
     base: dict[str, Any] = dict(_TINY if tiny else _LARGE)
     if tiny and config.algorithm in _FULLY_SUPERVISED:
         base |= {"learning_rate": 1e-3, "steps": 1000}
@@ -124,6 +128,27 @@ def complete(config: TrainConfig) -> TrainConfig:
     )
     _check(completed)
     return completed
+
+
+def _go_on(config: TrainConfig) -> TrainConfig:
+    """Name the checkpoint of a training run that was given as the model, and keep to the prompts of its training."""
+    if config.model.path in ("", "tiny"):
+        return config
+    given = Path(config.model.path)
+    folder = find_checkpoint(given)
+    before = trained_with(folder)
+    kept = {
+        key: before[key]
+        for key in ("format", "template", "plan", "signatures")
+        if not getattr(config.data, key) and isinstance(before.get(key), str)
+    }
+    if folder.is_symlink():  # `best` is another one as soon as that run goes on
+        folder = folder.with_name(folder.resolve().name)
+    return msgspec.structs.replace(
+        config,
+        model=config.model if folder == given else msgspec.structs.replace(config.model, path=str(folder)),
+        data=msgspec.structs.replace(config.data, **kept),
+    )
 
 
 # Formats that the template `short` describes.

@@ -173,7 +173,8 @@ class RolloutConfig(_Section, frozen=True, kw_only=True):
         temperature: Of sampling; 1 trains on what is sampled.
         max_prompt_length: Tokens; rows above it are left out and counted.
         max_response_length: Tokens of one response (of one episode, observations included, in mode `episodes`).
-        max_turns: Decisions of one episode.
+        max_turns: Most decisions until the user has an answer, in mode `episodes`; they count anew with each of the user's
+            messages, so that long conversations have room.
         refills: Further draws that replace groups without any difference in reward, where the algorithm asks.
         flat_batches: Batches in a row whose rewards all are equal after which a run of pure RL stops.
         goal_weight: In mode `episodes`: weight of reaching the goal in the reward of a trajectory.

@@ -38,7 +38,7 @@ class DecodingConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         max_prompt_length: Tokens; a longer prompt gets no response and counts as a failure. 0 leaves what the
             model's context has room for.
         max_response_length: Tokens of one response (of one episode, observations included, in `act`).
-        max_turns: Decisions of one episode.
+        max_turns: Most decisions until the user has an answer; they count anew with each of the user's messages.
         reward: The reward that `decide` reports; judges are not asked.
         reward_options: Options of that reward.
         device: `auto`, `cpu`, `cuda` or `cuda:N`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from planarena.environments import Outcome
@@ -41,7 +42,7 @@ _SPOILED = "discarded"
 
 @dataclass(slots=True)
 class Acting:
-    """One episode under way."""
+    """One episode under way; `decisions` are those since the user last spoke."""
 
     prompt: Prompt
     row: EpisodeRow
@@ -58,6 +59,7 @@ class Acting:
     anchors: list[int] = field(default_factory=list)
     step_rewards: list[float] = field(default_factory=list)
     calls: int = 0
+    decisions: int = 0
     parsed: Parsed | None = None
     truncated: bool = False
     finished: bool = False
@@ -104,7 +106,8 @@ def sample_episodes(
             [Acting.begin(prompt, row, group, member, scorer.users) for member in range(members(prompt, how))]
         )
     everyone = [one for group in acting for one in group]
-    for number in range(config.max_turns):
+    # It ends: every decision adds to the length, which is limited.
+    for number in count():
         open_rows = [one for one in everyone if not one.finished]
         if not open_rows:
             break
@@ -241,6 +244,7 @@ def act_out(
     one.turn += [number] * len(generated.ids)
     if scorer.needs.token_types:
         one.types += token_type_codes(parsed, offsets)
+    one.decisions += 1
     said: list[dict[str, Any]] = []
     outcomes: list[Outcome] = []
     if parsed.calls and not parsed.broken:
@@ -253,9 +257,10 @@ def act_out(
         message = one.session.answer(parsed.response)
         if message is not None:
             said.append({"role": "user", "content": message})
+            one.decisions = 0
     one.step_rewards.append(_step_reward(one, config, scorer, text, parsed, outcomes, number))
     one.truncated = not generated.ended
-    if not said or one.truncated or number + 1 >= config.max_turns:
+    if not said or one.truncated or one.decisions >= config.max_turns:
         one.finished = True
         one.truncated = one.truncated or bool(said)
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -92,7 +93,7 @@ async def act(loop: Any, wanted: dict[str, Any], prompt: list[int]) -> Any:
     begun = Prompt(row, prompt, []), row, int(task["group"])
     one = await asyncio.to_thread(Acting.begin, *begun, 0, scorer.users)
     limit = int(config.max_response_length or 1)
-    for number in range(config.max_turns):
+    for number in itertools.count():
         seed = turn_seed(int(wanted["seed"]), number)
         one.begin_turn()
         generated = await loop.sample([*prompt, *one.ids], limit=max(limit - len(one.ids), 1), seed=seed)

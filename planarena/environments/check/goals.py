@@ -94,7 +94,26 @@ def _faults(aim: Aim, operations: Mapping[str, Operation]) -> Iterator[tuple[str
             yield ": tell", f"there is no call {told}"
         elif isinstance(aim.tell, dict) and (telling := aim.tell[told]) is not None:
             yield from _telling_faults(aim, told, telling, operations)
+    yield from _untold_faults(aim, operations)
     yield from _way_faults(aim, operations)
+
+
+def _untold_faults(aim: Aim, operations: Mapping[str, Operation]) -> Iterator[tuple[str, str]]:
+    """Yield the calls that change something and that no answer confirms."""
+    told = aim.told()
+    for name, by in aim.told_by.items():
+        if name not in aim.calls:
+            yield ": told_by", f"there is no call {name}"
+        elif by not in told:
+            yield ": told_by", f"{by}, in whose words {name} is to be told, is not told itself"
+    for name, call in aim.calls.items():
+        if operations[call.tool].tool.effects == "read" or name in told or name in aim.told_by:
+            continue
+        yield (
+            f": {name}",
+            f"{call.tool} changes something, and the answer does not say so: name {name} in `tell`, or write "
+            f"`told_by: {{{name}: CALL}}` where the clauses of another call tell it",
+        )
 
 
 def _call_faults(

@@ -149,9 +149,10 @@ class _ScenarioRun:
         rng = rng_for(self.config.seed, "aims", self.scenario.scenario_id)
         count = int(wanted) + (rng.random() < wanted % 1)
         most = self.config.composition.max_actions
-        found = draw_aims(self._shop(rng), count, rng, most) if count else ([], [])
+        shop = self._shop(rng)
+        items, twins = draw_aims(shop, count, rng, most) if count else ([], [])
         self.atom_results += [""] * (len(self.atoms) - len(self.atom_results))
-        return found
+        return [*items, *shop.dropped], twins
 
     def _share_of_aims(self) -> float:
         """Return the share of tasks that follow aims: of plain ones as many as are wanted, and what kinds are made of."""
@@ -183,9 +184,9 @@ class _ScenarioRun:
         shop.permitted = tuple(
             name for domain in shop.domains for name in permitted(self.config, operations_of(domain))
         )
-        found = converse(shop, items, shares, self.config.composition)
+        items, elsewhere = converse(shop, items, shares, self.config.composition)
         self.atom_results += [""] * (len(self.atoms) - len(self.atom_results))
-        return found
+        return [*items, *shop.dropped], elsewhere
 
     def _restore(self) -> None:
         self.world.rollback(self.start)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from hashlib import blake2b
+from math import prod
 from random import Random
 from typing import Any, NamedTuple, cast
 
 from planarena.config import BuildConfig
 from planarena.environments import Seed, World, operations
-from planarena.environments.catalog import draw_unit, group_of, is_builtin, operations_of, unit_names
+from planarena.environments.catalog import (
+    ACROSS,
+    draw_unit,
+    goals_of,
+    group_of,
+    is_builtin,
+    operations_of,
+    unit_names,
+)
 from planarena.environments.domains import COMBINATIONS, DOMAINS, draw_seeds, load_domain
 from planarena.environments.sources import Drawn, Opened, draw_tools, may_simulate, split_source, startable
 from planarena.environments.wording import Offer, offers
@@ -19,6 +29,10 @@ from planarena.records.canonical import content_id
 from planarena.tools import read_tool_list
 
 __all__ = ["Scenario", "domains_of", "draw_scenario", "rng_for", "scenario_of"]
+
+
+# How much more often domains stand together that an aim leads through [ours].
+_LED = 3.0
 
 
 class Scenario(NamedTuple):
@@ -74,12 +88,20 @@ def _draw_domains(config: BuildConfig, number: int) -> tuple[str, ...]:
     rng = rng_for(config.seed, "domains", number)
     fitting = [group.domains for group in COMBINATIONS if set(group.domains) <= set(domains)]
     if fitting and rng.random() < config.composition.mixed_share:
-        return fitting[rng.randrange(len(fitting))]
+        # What goes with many others is not to be in every second one.
+        goes_with = Counter(name for group in fitting for name in group)
+        weights = [prod(goes_with[name] for name in group) ** -0.5 * _bond(group) for group in fitting]
+        return rng.choices(fitting, weights)[0]
     groups: dict[str, list[str]] = {}
     for name in domains:
         groups.setdefault(group_of(name), []).append(name)
     group = list(groups.values())[number % len(groups)]
     return (group[number // len(groups) % len(group)],)
+
+
+def _bond(group: tuple[str, ...]) -> float:
+    """Return how much more readily domains are drawn together: more so where something leads from one to another."""
+    return _LED if any(set(aim.domains) <= set(group) for aim in goals_of(ACROSS).values()) else 1.0
 
 
 def draw_scenario(config: BuildConfig, number: int) -> Scenario:

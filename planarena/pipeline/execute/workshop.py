@@ -13,7 +13,7 @@ from planarena.environments.state import Record
 from planarena.environments.wording import ToolWording, parse_pointer
 from planarena.episodes import Episode, ExecutedCall, Goal, reached
 from planarena.generate.semantic_values import semantic_values
-from planarena.pipeline.products import Executed
+from planarena.pipeline.products import Discard, Executed
 from planarena.proofs import Order, Sense, scalars_of
 from planarena.records.canonical import canonical_json, content_id
 from planarena.tasks.atoms import Atom, Binding, Call
@@ -64,6 +64,7 @@ class Workshop:
         spare: The tasks that no conversation has taken yet.
         domains: The scenario's.
         permitted: All tools of these that the build may offer.
+        dropped: What was left out because it does not go with what a conversation has already.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Workshop:
         self.world, self.tools, self.wording, self.atoms, self.rng = world, tools, wording, atoms, rng
         self.orders, self.sense = orders, sense
         self.spare: list[Executed] = []
+        self.dropped: list[Discard] = []
         self.domains: tuple[str, ...] = ()
         self.scenario_id = ""
         self.permitted: tuple[str, ...] = tuple(tools)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from planarena.config import BuildConfig
 from planarena.environments.catalog import group_of, is_builtin
 from planarena.pipeline.execute.scenarios import domains_of
+from planarena.pipeline.finish.keys import COMMON
 from planarena.quality import Balance, Chooser
 
 __all__ = ["new_chooser"]
 
 # Domains differ in how many tasks a scenario yields; refusing for a point of share would waste proven tasks.
-_SLACK, _DOMAIN_SLACK, _QUOTA_SLACK, _KIND_SLACK = 0.01, 0.03, 0.05, 0.001
+_SLACK, _DOMAIN_SLACK, _QUOTA_SLACK, _KIND_SLACK = 0.01, 0.025, 0.05, 0.001
 # Six kinds may each exceed theirs by as much; what is left is plain.
 _TALK_SLACK = 0.0005
 # So much more than their least share, since a choice lets a few items too many of either pass.
 _MORE_AIMS = 0.02
+# So many domains are not just a few; how far one that stands beside many others may exceed its fair share [ours].
+_SEVERAL, _COMMON_SLACK = 8, 0.8
 # A handful of somebody's own tools gives what lengths and shapes it can: what is proven and new is not thrown away.
 _OWN_SLACK, _SMALL = 1.0, 200
 
@@ -45,10 +48,19 @@ def new_chooser(config: BuildConfig) -> Chooser:
             "length": Balance(lengths, slack),
             "shape": Balance(shapes, slack),
             "domain": Balance(domains, _DOMAIN_SLACK),
+            **(_common(len(domains)) if builtin else {}),
             # The one aim of a new environment must not hold up what else it can give.
             **({"purpose": Balance(_purposes(mix.aims), _KIND_SLACK)} if builtin else {}),
         },
     )
+
+
+def _common(domains: int) -> dict[str, Balance]:
+    """Return what keeps a domain that stands beside many others near the share of any; nothing for a few domains."""
+    if domains < _SEVERAL:
+        return {}
+    fair = 1.0 / domains
+    return {f"with {name}": Balance({"yes": fair, "no": 1.0 - fair}, _COMMON_SLACK * fair) for name in COMMON}
 
 
 def _purposes(aims: float) -> dict[str, float]:

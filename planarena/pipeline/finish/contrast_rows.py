@@ -100,7 +100,7 @@ def _write_contrastive(
     )
     steps = list(task.steps[: wrong.diverge_step])
     for number, (step, plan) in enumerate(zip(steps, said.step_plans, strict=False)):
-        asked = number in task.reported
+        asked = rows.asked(task, number, said.turn_of)
         rows.step(trajectory_id, number, step, plan, ids[number], said.turn_of[number], asked=asked)
     last_group = steps[-1].group if steps else -1
     # A proposal may do all that the gold does, and more.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from planarena.config import PLAIN
-from planarena.environments.catalog import goals_of, group_of, operations_of
+from planarena.environments.catalog import goals_of, group_of, is_builtin, operations_of
+from planarena.environments.domains import COMBINATIONS
 from planarena.pipeline.products import (
     Discard,
     Executed,
@@ -19,7 +21,17 @@ from planarena.quality.choice import ItemKeys
 from planarena.quality.fingerprints import fingerprint
 from planarena.tasks.algebra import parse, render
 
-__all__ = ["chunk_keys", "masked_shape", "shape_kind", "tool_fingerprints"]
+# Domains that stand beside so many others that they could be in far more than their share [ours].
+_MANY = 5
+COMMON = tuple(
+    sorted(
+        name
+        for name, count in Counter(one for group in COMBINATIONS for one in group.domains).items()
+        if count >= _MANY
+    )
+)
+
+__all__ = ["COMMON", "chunk_keys", "masked_shape", "shape_kind", "tool_fingerprints"]
 
 
 def shape_kind(task: Executed) -> str:
@@ -65,6 +77,7 @@ def chunk_keys(executed: ExecutedChunk, language: LanguageChunk, *, quotas: bool
             shapes.append(fingerprint(shape))
             tasks.append(fingerprint(shape + "\n" + "\n".join(said.turns)))
             mine = {"domain": group_of(scenario.domain), "conversation": item.talk.kind or PLAIN}
+            mine |= _with_common_ones(scenario, item)
             if not item.talk.kind and any(goals_of(domain) for domain in scenario.domains):
                 mine["purpose"] = "aim" if item.aims else "free"
             # What people want has the length and the shape that it has; more calls for one aim would be more aims.
@@ -78,6 +91,15 @@ def chunk_keys(executed: ExecutedChunk, language: LanguageChunk, *, quotas: bool
     sizes = tuple(len(scenario.items) for scenario in executed.scenarios)
     tools = tuple(tool_fingerprints(scenario, executed.origins) for scenario in executed.scenarios)
     return ItemKeys(tuple(tasks), tuple(shapes), tuple(categories), sizes, tools, executed.more)
+
+
+def _with_common_ones(scenario: ExecutedScenario, task: Executed) -> dict[str, str]:
+    """Return of each domain that goes with many others whether a task calls its tools."""
+    if not is_builtin(scenario.domains[0]):
+        return {}
+    tools = {step.tool for step in task.steps}
+    own = {domain for domain in scenario.domains if tools & operations_of(domain).keys()}
+    return {f"with {name}": "yes" if name in own else "no" for name in COMMON}
 
 
 def tool_fingerprints(scenario: ExecutedScenario, kept: Mapping[str, Origin]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from planarena.config import PLAIN, SplitConfig
-from planarena.environments.catalog import group_of
+from planarena.environments.catalog import goals_of, group_of
 from planarena.episodes import ExecutedCall, Goal
 from planarena.pipeline.finish.keys import masked_shape
 from planarena.pipeline.products import Discard, Executed, ExecutedScenario, Language, Origin, Step
@@ -205,7 +205,7 @@ class ScenarioRows:
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
             turn = said.turn_of[number]
             # What fails for good is asked for, and told, though there is nothing to report.
-            asked = number in task.reported or number in failed
+            asked = self.asked(task, number, said.turn_of) or number in failed
             self.step(
                 trajectory_id,
                 number,
@@ -218,6 +218,28 @@ class ScenarioRows:
             )
         self._count(task, said, groups)
         return gold, execution_ids
+
+    def asked(self, task: Executed, number: int, turn_of: Sequence[int]) -> bool:
+        """Tell whether a step is asked for by itself.
+
+        A write that a later step of the same message goes on with (a draft to be sent, a hold on which a seat is
+        chosen) is implied by that step, though the answer tells of both.
+        """
+        elsewhere = any(
+            step == number and name in goals_of(one.domain)[one.name].told_by
+            for one in task.aims
+            for step, name, _ in one.calls
+        )
+        if number not in task.reported and not elsewhere:
+            return False
+        call = task.steps[number]
+        if call.state_before == call.state_after:
+            return True
+        return all(
+            source != number or turn_of[later] != turn_of[number]
+            for later, step in enumerate(task.steps)
+            for _, source, _ in step.bound
+        )
 
     def executed(self, attempt: ExecutedCall, *, proven: bool) -> str:
         """Write an execution, unless it was written before, and return its id.

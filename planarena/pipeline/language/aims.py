@@ -18,6 +18,7 @@ from planarena.environments.wording import Omission, Reference, parse_pointer, s
 from planarena.generate.answers import write_response
 from planarena.generate.checks import QueryFaultError
 from planarena.generate.clauses import Mention, StepContext, Voice
+from planarena.generate.mentions import holds
 from planarena.generate.queries import Conversation
 from planarena.generate.semantic_values import semantic_values
 from planarena.generate.sentences import pick as pick_one
@@ -26,37 +27,43 @@ from planarena.generate.surfaces import surface
 from planarena.generate.templates import Segment, counted, segments_of
 from planarena.pipeline.aimed import Aimed, Picked, Said
 from planarena.pipeline.execute.carried import outputs_of, pointer_in
-from planarena.pipeline.language.conversations.aim_lines import AIM_ANSWERS, AIM_MESSAGES, AimTeller
+from planarena.pipeline.language.conversations.aim_lines import (
+    AIM_ANSWERS,
+    AIM_MESSAGES,
+    AimTeller,
+    noticed,
+)
 from planarena.pipeline.language.conversations.lines import FOR_GOOD
 from planarena.pipeline.products import Act, Executed
 
 __all__ = ["aim_steps", "aim_teller_of"]
 
-# How a later message may begin, and how often it does: after an answer that tells something and after any, where it
-# goes on with the same thing and where it does not, and after one that nobody is glad of [ours].
-_AFTER_NEWS = ("Good to know. ", "Very helpful. ", "I see. ", "Aha. ")
-_OPENERS = (
-    "Thanks. ",
-    "Great, thanks. ",
-    "Perfect. ",
-    "Lovely, thank you. ",
-    "Right. ",
-    "Fine. ",
-    "Good. ",
-    "Thank you. ",
-)
-_ELSEWHERE = (
-    "One more thing. ", "And there's this. ", "All right, next. ", "Another thing. ", "Now for something else. ",
-    "Good. Now for something else. ", "Next. ",
-)  # fmt: skip
-_OPENED, _AGAIN = 0.5, 0.8
+# How a later message may begin: after an answer that tells something, after one that says what was done, where it goes
+# on to something else, where it is the last, and after an answer that nobody is glad of [ours].
+_AFTER_NEWS = ("Thanks. ", "Thank you. ", "OK, thanks. ", "I see, thanks. ", "Good to know. ")
+_AFTER_DEEDS = ("Thanks. ", "Great, thanks. ", "Perfect. ", "Good. ", "Thank you. ", "Lovely, thank you. ")
+_ELSEWHERE = ("Thanks. ", "Thank you. ", "OK, thanks. ", "One more thing. ")
+_AT_LAST = ("Thanks. ", "One last thing. ", "Thank you. ", "And one more thing. ")
+_AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Understood. ", "Too bad. ")
+# How often, and in how many messages of one conversation; where nothing is left out that was said [ours].
+_OPENED, _OPENED_AFTER_A_NO, _MOST_OPENED, _AGAIN = 0.3, 0.7, 2, 0.8
 # Of the ways of a later message the plainest are taken, so many at least [ours].
 _FEWEST = 3
-_AFTER_A_NO = ("Never mind. ", "All right. ", "OK. ", "I see. ", "Too bad. ", "Understood. ")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 _DAYS = frozenset({"date", "datetime"})
+# What a person's name is, of whom later messages may speak by the first one: so often [ours].
+_PEOPLE, _FULL_NAME = frozenset({"person", "patient"}), re.compile(r"[A-Z][a-z]+ [A-Z][\w'-]+")
+_BY_FIRST_NAME = 0.7
+# Where people speak of their family, friends and colleagues; of customers nobody does so.
+_FAMILIAR = frozenset(
+    {"boards", "calendar", "clinic", "gym", "hr", "kitchen", "library", "parcels", "travel"}
+)
+_SEEKS = re.compile(
+    r"(?:please )?(?:find|look up|search for|look for) (?!out )(?:the )?(?:\w+ )?\"?\{([\w.]+)\}(?!'s)",
+    re.IGNORECASE,
+)
 # Where a sentence begins within a message.
 _BEGINS = re.compile(r"[.?!][\"')]* $")
 
@@ -201,8 +208,10 @@ class Aimful(AimTeller):
         self.aims = {one.turn: one for one in task.aims}
         if self.style.manner == _OF_MACHINES:
             self.style = self.style._replace(manner=0 if self.style.british else 1)
+        self.tone = "plain"  # whole messages are written by hand: what stands between them is no quicker
         self.answered: dict[int, str] = {}
         self.opened: set[str] = set()
+        self.first_names: dict[str, str] = {}
 
     def in_order(self, asked: Sequence[int]) -> list[int]:
         """Order what a message asks for as the aim has it."""
@@ -247,7 +256,7 @@ class Aimful(AimTeller):
     def _ways_again(self, aimed: Aimed, turn: int) -> list[str]:
         """Return the ways in which an aim leaves out what the message before has said."""
         before = self.aims.get(turn - 1)
-        if before is None or before.domain != aimed.domain:
+        if before is None or before.domain != aimed.domain or self._was_refused(turn):
             return []
         aim = aim_of(aimed)
         # Where a journey begins is never "there".
@@ -297,31 +306,94 @@ class Aimful(AimTeller):
         shorter = self._ways_again(aimed, turn) if again and self.rng.random() < _AGAIN else []
         if turn and again:
             # Who has said why they ask says it once: a second story soon contradicts the first.
+            ways = self._of_the_known(aimed, ways, turn)
             ways = sorted(ways, key=lambda way: len(way.split()))[: max(_FEWEST, len(ways) // 2)]
-        text = self.written(aimed, self.choose(shorter or ways))
+        self.first_names = self._first_names(aimed, turn) if turn and again else {}
+        try:
+            text = self.written(aimed, self.choose(shorter or ways))
+        finally:
+            self.first_names = {}
         if shorter:
             noted = {(one.step, one.argument) for one in self.said}
             for one in aimed.said:
                 if one.places and one.places[0] not in noted:
                     self.value_of(one)
-        elif turn and self.rng.random() < _OPENED:
-            left = [one for one in self._openers(aimed, turn) if one not in self.opened]
-            opener = pick_one(left, self.rng) if left else ""
-            self.opened.add(opener)
-            text = opener + capital(text)
+        elif turn and self.rng.random() < (_OPENED_AFTER_A_NO if self._was_refused(turn) else _OPENED):
+            thanks = "thank" in text.lower()  # once in a message
+            left = [
+                one
+                for one in self._openers(aimed, turn)
+                if one not in self.opened and not (thanks and "thank" in one.lower())
+            ]
+            if left and (len(self.opened) < _MOST_OPENED or self._was_refused(turn)):
+                opener = pick_one(left, self.rng)
+                self.opened.add(opener)
+                text = opener + capital(text)
         return with_articles(one_stop(capital(text)))
+
+    def _before(self, turn: int) -> set[str]:
+        """Return the texts that the user said in earlier messages."""
+        return {
+            one.value
+            for each in self.aims.values()
+            if each.turn < turn
+            for one in each.said
+            if isinstance(one.value, str)
+        }
+
+    def _of_the_known(self, aimed: Aimed, ways: Sequence[str], turn: int) -> Sequence[str]:
+        """Return the ways that do not have somebody found whom the conversation has dealt with, if there are such."""
+        told = " ".join(text for at, text in self.answered.items() if at < turn)
+        before = self._before(turn)
+        known = {
+            one.name
+            for one in aimed.said
+            if isinstance(one.value, str) and (one.value in before or holds(told, one.value))
+        }
+        return [
+            way
+            for way in ways
+            if not ((seeks := _SEEKS.match(way)) and seeks.group(1) in known)
+        ] or ways  # fmt: skip
+
+    def _first_names(self, aimed: Aimed, turn: int) -> dict[str, str]:
+        """Return by full name the first name that will do: who was named in full, and nobody else has it."""
+        before, found = self._before(turn), {}
+        for one in aimed.said if aimed.domain in _FAMILIAR else ():
+            if one.value not in before or not _FULL_NAME.fullmatch(str(one.value)) or not one.places:
+                continue
+            schemas = (self.steps[step].operation.tool.parameters.get(name, {}) for step, name in one.places)
+            if any(schema.get("x-semantic") not in _PEOPLE for schema in schemas):
+                continue
+            first = str(one.value).split()[0]
+            others = {
+                match.group().rstrip("'") for match in re.finditer(rf"\b{first} [A-Z][\w'-]+", self._shown())
+            }
+            if others <= {one.value} and self.rng.random() < _BY_FIRST_NAME:
+                found[str(one.value)] = first
+        return found
+
+    def _shown(self) -> str:
+        """Return all that the conversation deals with, and what is known from the start, as one text."""
+        return " | ".join([self.telling.known, *(repr((one.arguments, one.result)) for one in self.steps)])
+
+    def _was_refused(self, turn: int) -> bool:
+        """Say whether what the message before asked for was not done."""
+        act = self.talk.at(turn - 1, "fails", "forbids", "declines")
+        return act is not None and (act.what != "fails" or act.argument == FOR_GOOD)
 
     def _openers(self, aimed: Aimed, turn: int) -> tuple[str, ...]:
         """Return how a later message may begin, by what was answered before it."""
-        act = self.talk.at(turn - 1, "fails", "forbids", "declines")
-        if act is not None and (act.what != "fails" or act.argument == FOR_GOOD):
+        if self._was_refused(turn):
             return _AFTER_A_NO
+        if turn > 1 and turn == (self.telling.turns or self.telling.turn_of[-1] + 1) - 1:
+            return _AT_LAST
         before = {one.value for each in self.aims.values() if each.turn < turn for one in each.said}
         if not any(isinstance(one.value, str) and one.value in before for one in aimed.said):
             return _ELSEWHERE
         told = [step for step in self.telling.asked if self.telling.turn_of[step] == turn - 1]
-        news = told and all(self.steps[step].operation.tool.effects == "read" for step in told)
-        return (*_OPENERS, *_AFTER_NEWS) if news else _OPENERS
+        deeds = told and all(self.steps[step].operation.tool.effects != "read" for step in told)
+        return _AFTER_DEEDS if deeds else _AFTER_NEWS
 
     def choose(self, ways: Sequence[str]) -> str:
         """Return the way that was used least."""
@@ -351,8 +423,12 @@ class Aimful(AimTeller):
         act = self.talk.at(turn, *AIM_ANSWERS)
         follows = act is not None and (self._follows(act, turn) or self._follows(act, turn - 1))
         own = AIM_ANSWERS[act.what](self, act, turn, needed) if act is not None and follows else ""
-        self.answered[turn] = own or self.own_answer(turn, asked, needed)
-        return self.answered[turn]
+        text = own or self.own_answer(turn, asked, needed)
+        changed = self.talk.at(turn, "slips", "corrects")
+        if changed is not None and turn in self.aims:
+            text = noticed(self, changed, turn, text)
+        self.answered[turn] = text
+        return text
 
     def own_answer(
         self, turn: int, asked: Sequence[int], needed: Sequence[tuple[int, str]], *, lead: bool = True
@@ -360,6 +436,8 @@ class Aimful(AimTeller):
         """Write what an answer tells: what was done for all that fit is told in one sentence."""
         if turn not in self.aims:
             return super().answer(turn, asked, needed)
+        if all(one in self.aims for one in self.telling.turn_of if one > turn):
+            needed = ()  # later messages say themselves what they mean
         aimed, steps, left = self.aims[turn], list(self.steps), list(asked)
         aim = aim_of(aimed)
         for call in aim.calls:
@@ -381,7 +459,16 @@ class Aimful(AimTeller):
         own = self.steps
         self.steps = steps
         try:
-            answer = write_response(self.steps, left, self.rng, self.style, needed, self.wanted, lead=lead)
+            answer = write_response(
+                self.steps,
+                left,
+                self.rng,
+                self.style,
+                needed,
+                self.wanted,
+                lead=lead and self.may_lead(),
+                tail=lead and self.is_alone(),
+            )
             return one_stop(_bared(answer))
         finally:
             self.steps = own
@@ -398,6 +485,8 @@ class Aimful(AimTeller):
                 raise QueryFaultError("unsayable", f"{aimed.name} has nothing called {text}")
             else:
                 value = self._value(said[text])
+                if value in self.first_names and not out.endswith('"'):
+                    value = self.first_names[value]
                 if _BEGINS.search(out) and value[:1].islower() and "@" not in value:
                     self.said = [
                         one._replace(text=capital(value)) if one.text == value else one for one in self.said

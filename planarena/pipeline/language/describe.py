@@ -106,7 +106,7 @@ class ScenarioLanguage:
         unmade = [act.turn for act in task.talk.acts if act.what in {"forbids", "confirms"}]
         turn_of = (*task.turn_of, *(unmade[0] for _ in task.talk.unmade))
         now = str(scenario.facts.get("now", ""))
-        telling = Telling(turn_of, task.reported, before, now, task.turns)
+        telling = Telling(turn_of, task.reported, before, now, task.turns, repr(scenario.facts))
         try:
             query = write_query(every, telling, rng, self.used, aim_teller_of(task) or teller_of(task))
             checks = check_query(" ".join(query.turns), steps, query.said, scenario.facts, scenario.tools)

@@ -33,11 +33,11 @@ from planarena.pipeline.products import (
 )
 from planarena.pipeline.run.memory import trim_memory
 from planarena.pipeline.run.shared_storage import SharedStorage, storage_of
-from planarena.pipeline.uncollected import uncollected
 from planarena.quality import ItemKeys
 from planarena.quality.choice import KEEP
 from planarena.records.run import Run
 from planarena.records.shards import ShardInfo, write_shard
+from planarena.records.uncollected import uncollected
 from planarena.report.embedding import prepare_fragment
 from planarena.report.families import ToolRecord, read_tools
 

@@ -18,10 +18,13 @@ import msgspec
 import pytest
 import torch
 
+from planarena.eval.algorithms.conversations import draw_conversations
+from planarena.eval.algorithms.writing import write_tasks
 from planarena.trainers import train
 from planarena.trainers.config import TrainConfig, complete
 from planarena.trainers.launch import build_algorithm
 from planarena.trainers.loop.run import RunFolder
+from planarena.users import ScriptedUser
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::{kind}")
@@ -250,6 +253,53 @@ def test_episodes_act_in_the_same_environments(
     train(config("local"))
     left, right = _lines(tmp_path / "local"), run_in_process(config("verl"))
     assert any(line.get("rollout/observation_tokens", 0.0) > 0 for line in left)
+    _assert_same_curve(left, right)
+
+
+def test_three_steps_of_conversations_agree(
+    root: Path, tmp_path: Path, run_in_process: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scripted user plays in verl's workers as it does here: questions back, corrections, several messages."""
+    heard: list[str] = []
+    reply = ScriptedUser.reply
+
+    def noted(user: ScriptedUser, said: str, calls: int) -> str | None:
+        message = reply(user, said, calls)
+        heard.append(message or "")
+        return message
+
+    monkeypatch.setattr(ScriptedUser, "reply", noted)
+    tasks = draw_conversations(48, seed=3, first_house=0, aims=(1, 2))
+    write_tasks(tmp_path / "tasks", tasks, seed=3, split="train")
+    talk = {"path": str(tmp_path / "tasks"), "mode": "episodes"}
+    tiny = {"hidden": 48, "layers": 1, "heads": 2, "intermediate": 64, "vocabulary": 600}
+
+    def config(out: str, **changes: Any) -> TrainConfig:
+        return _config(
+            root,
+            out=str(tmp_path / out),
+            data=talk,
+            rollout={"max_response_length": 250, "temperature": 0.7, "group_size": 6, "step_reward": "none"},
+            **{"validation": {"every": 0}, "algorithm": "grpo", **changes},
+        )
+
+    # Solved now and then: equal rewards would leave nothing to compare.
+    taught = {"learning_rate": 1e-2, "schedule": "cosine", "expert_batch_size": 8, "updates_per_batch": 1}
+    begun = train(
+        config("start", algorithm="sft", steps=250, update=taught, model={"path": "tiny", "tiny": tiny})
+    )
+    model = {"path": begun.checkpoint}
+    train(config("local", model=model))
+    here, heard[:] = list(heard), []
+    left, right = _lines(tmp_path / "local"), run_in_process(config("verl", engine="verl", model=model))
+    said = [exchange.message for task in tasks for exchange in task.exchanges]
+    given = {message.text for message in said if message.when == "asked"}
+    corrections = {message.text for message in said if message.text.startswith("No, ")}
+    assert set(here) & given
+    assert set(here) & corrections
+    assert sorted(heard) == sorted(here)
+    assert any(0 < line.get("reward/success", 0.0) < 1 for line in left)
+    assert any(line.get("update/gradient_norm", 0.0) > 1e-3 for line in left)
     _assert_same_curve(left, right)
 
 

@@ -70,6 +70,26 @@ def test_an_aim_in_order_has_no_finding(tmp_path):
     assert found(tmp_path, reminder(**more, lacking=lacking(), otherwise=["date"])) == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({}, "the answer does not say so"),
+        ({"tell": ["event", "alarm"]}, ""),
+        ({"told_by": {"event": "alarm"}}, ""),
+        ({"tell": ["event"], "told_by": {"alarm": "other"}}, "is not told itself"),
+        ({"told_by": {"event": "alarm", "other": "alarm"}}, "there is no call other"),
+    ],
+)
+def test_what_changes_something_is_told_or_told_in_the_words_of_another(tmp_path, changes, what):
+    made = {"tool": "create_calendar_event", "with": {"start": "$start", "duration": 30}}
+    later = {"tool": "set_event_reminder", "with": {"event_id": "$event/event_id"}}
+    ways = [f"{{title}} at {{start}}, {{duration}}, {{lead_time}} ahead, {number}." for number in range(6)]
+    start = {"start": {"of": "create_calendar_event.start"}}
+    aim = {"calls": {"event": made, "alarm": later}, "ways": ways, "values": start}
+    findings = found(tmp_path, aim | changes)
+    assert [what in one.what for one in findings] == ([True] if what else [])
+
+
 def test_no_file_means_no_aims(tmp_path):
     assert load_goals(tmp_path / "goals.yaml") == {}
 

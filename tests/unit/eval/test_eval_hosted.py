@@ -22,8 +22,8 @@ from planarena.errors import ConfigError
 from planarena.eval import EvalConfig
 from planarena.eval.models.choosing import settle
 from planarena.eval.models.hosted import HostedPolicy, model_of
-from planarena.eval.models.training import find_checkpoint
 from planarena.eval.settings import GenerationConfig
+from planarena.trainers.config.origin import find_checkpoint
 
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 

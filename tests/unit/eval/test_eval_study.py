@@ -76,7 +76,13 @@ def test_gold_reaches_every_goal_and_faults_do_not(tmp_path: Path) -> None:
     assert not any(one.success for one in play(DoNothing(), loaded))
     rng = Random(0)
     spoiled = [spoil(task, rng) for task in tasks]
-    write_tasks(tmp_path / "faulty", tasks, seed=1, split="test", said=lambda number, _: spoiled[number])
+    write_tasks(
+        tmp_path / "faulty",
+        tasks,
+        seed=1,
+        split="test",
+        said=lambda number, one: one.with_calls(spoiled[number]),
+    )
     faulty = load_tasks(tmp_path / "faulty", OPTIONS)
     for task, one, said in zip(tasks, play(GoldPolicy(faulty), faulty), spoiled, strict=True):
         assert one.success == (said == task.groups)

@@ -180,7 +180,7 @@ def test_no_call_is_just_an_answer(trajectories: list[JoinedTrajectory]) -> None
 
 
 def test_an_error_is_observed_as_an_error(trajectories: list[JoinedTrajectory]) -> None:
-    one = trajectories[0]
+    one = next(one for one in trajectories if one.actions and one.actions[0].turn == 0)
     failed = one.actions[0]._replace(status="tool_error", observation={"code": "sold_out"})
     messages = render_messages(one._replace(actions=(failed,)), context=False)
     assert messages[2]["content"] == '{"code":"sold_out"}'

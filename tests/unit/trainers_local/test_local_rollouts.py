@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from planarena import Run
@@ -71,14 +72,10 @@ def _said(ids: Sequence[int]) -> Generated:
 def test_gold_actions_reach_the_goal_of_every_episode(built_run: Run, policy: Policy) -> None:
     config = _config(built_run, mode="episodes")
     data, _ = _load(config, policy)
-    # Long conversations take more turns than these episodes have.
-    rows = [(one, one.row) for one in data.prompts]
-    prompts = [
-        one
-        for one, row in rows
-        if isinstance(row, EpisodeRow) and len(row.targets) <= config.rollout.max_turns
-    ][:20]
-    assert len(prompts) == 20
+    # The longest with them: the limit of decisions counts anew with each message of the user.
+    prompts = sorted(data.prompts, key=_decisions)[-6:] + data.prompts[:14]
+    prompts = list({prompt.row.row_id: prompt for prompt in prompts}.values())
+    assert _decisions(prompts[5]) > config.rollout.max_turns
 
     def gold(ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
         """Answer each dialogue with the gold action that comes next."""
@@ -86,8 +83,7 @@ def test_gold_actions_reach_the_goal_of_every_episode(built_run: Run, policy: Po
 
     how = Sampling(temperature=1.0, repeats=2)
     found = sample_episodes(policy, prompts, config.rollout, _scorer(config), how, gold)
-    assert len(found.samples) == 40
-    assert [sample.success for sample in found.samples] == [1.0] * 40
+    assert [sample.success for sample in found.samples] == [1.0] * 2 * len(prompts)
     by_key = {expert.key: expert for expert in data.experts}
     for sample in found.samples:
         # Acting as the gold does writes, token by token, what imitating it would be taught.
@@ -112,9 +108,7 @@ def test_episodes_that_a_user_spoils_train_nothing_and_move_no_mean(
     monkeypatch.setenv("PLANARENA_CACHE", str(tmp_path / "cache"))
     config = _config(built_run, mode="episodes")
     data, _ = _load(config, policy)
-    # Those that an episode of the default length has room for.
-    fitting = [one for one in data.prompts if len(one.row.gold) <= config.rollout.max_turns]
-    prompts = [prompt for prompt in fitting if len(prompt.row.turns) > 1][:4] + fitting[:2]
+    prompts = [prompt for prompt in data.prompts if len(prompt.row.turns) > 1][:4] + data.prompts[:2]
 
     def gold(ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
         return [[_said(_next_target(policy, prompts, list(one)))] * repeats for one in ids]
@@ -144,6 +138,40 @@ def test_a_discarded_episode_has_the_mean_reward_of_its_group() -> None:
     assert group[2].reward == pytest.approx(0.5)
     assert group[2].mask == [0, 0]
     assert [one.mask for one in group[:2]] == [[1, 1]] * 2
+
+
+def _decisions(prompt: Prompt) -> int:
+    assert isinstance(prompt.row, EpisodeRow)
+    return len(prompt.row.targets)
+
+
+def test_who_never_answers_is_stopped_after_as_many_decisions_as_a_message_may_take(
+    built_run: Run, policy: Policy
+) -> None:
+    config = _config(built_run, mode="episodes")
+    data, _ = _load(config, policy)
+    # Nothing is held back, so that any answer is followed by the next message.
+    rows = [(prompt, prompt.row) for prompt in data.prompts]
+    prompts = [one for one, row in rows if len(row.turns) == 2 and '"asked"' not in row.brief][:3]
+    assert len(prompts) == 3
+    rollout = msgspec.structs.replace(config.rollout, max_turns=3)
+    asked = 0
+
+    def answers_once(ids: Sequence[Sequence[int]], *, repeats: int = 1, **_: Any) -> list[list[Generated]]:
+        nonlocal asked
+        asked += 1
+        call = '<tool_call>\n{"name": "none", "arguments": {}}\n</tool_call>'
+        words = "<response>Done.</response>" if asked == 2 else call
+        return [[_said(policy.chat.target(words))] * repeats for _ in ids]
+
+    found = sample_episodes(
+        policy, prompts, rollout, _scorer(config), Sampling(temperature=1.0), answers_once
+    )
+    for sample in found.samples:
+        # A call and the answer to the first message, three calls after the second.
+        assert sample.parts["turns"] == 5.0
+        assert sample.truncated
+        assert sample.success == 0.0
 
 
 def _next_target(policy: Policy, prompts: Sequence[Prompt], ids: list[int]) -> list[int]:

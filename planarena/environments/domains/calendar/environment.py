@@ -125,7 +125,7 @@ class Calendar(Environment):
         return {"events": [_placed(event) for event in rows], "busy": sum(_minutes(event) for event in rows)}
 
     @tool("read", gives=record("title organiser date start until place invited remind_at?"))
-    def get_event(self, event_id: EventId) -> Result:
+    def open_event(self, event_id: EventId) -> Result:
         """Show an event: who called it, when and where it is, how many are invited, and its reminder if it has one.
 
         Args:

@@ -323,7 +323,7 @@ def _rooms_wanted(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 PROPOSALS: dict[str, Proposer] = {
     "find_colleague": _names,
     "list_events": _days,
-    "get_event": lambda _env, _rng: [{}],
+    "open_event": lambda _env, _rng: [{}],
     "find_common_slot": lambda env, _rng: [
         {"date": day, "duration": env.story["duration"]} for day in (*env.story["days"][1:3], BOUND)
     ],

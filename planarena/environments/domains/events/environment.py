@@ -6,17 +6,9 @@ from random import Random
 from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
+from planarena.environments.domains import types
 from planarena.environments.domains.shared import Shared, day_after
-from planarena.environments.domains.types import (
-    Count,
-    EmailAddress,
-    Minutes,
-    Money,
-    Person,
-    Rating,
-    Time,
-    Workday,
-)
+from planarena.environments.domains.types import Time
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
@@ -45,16 +37,18 @@ Reply = Annotated[Literal["accepted", "declined"], Semantic("guest_reply", surfa
 AnyReply = Annotated[Literal["accepted", "declined", "waiting"], Semantic("any_guest_reply", surface="word")]
 
 record = Fields(
-    event_id=EventId, title=EventTitle, client=Person, email=EmailAddress, date=Workday, expected=Count,
-    budget=Money, left=Money, venue=Venue, venue_id=VenueId, district=District, seats=Count, hire=Money,
-    supplier_id=SupplierId, supplier=Supplier, service=Service, price=Money, rating=Rating, arrives=Time,
-    engagement_id=EngagementId, total=Money, fee=Money, guest_id=GuestId, name=Person, reply=AnyReply,
-    coming=Count, table_id=TableId, table=GuestTable, free_seats=Count, item=Item, starts=Time,
-    ends=Time, minutes=Minutes, count=Count,
+    event_id=EventId, title=EventTitle, client=types.Person, email=types.EmailAddress, date=types.Workday,
+    expected=types.Count, budget=types.Money, left=types.Money, venue=Venue, venue_id=VenueId, district=District,
+    seats=types.Count, hire=types.Money, supplier_id=SupplierId, supplier=Supplier, service=Service,
+    price=types.Money, rating=types.Rating, arrives=Time, engagement_id=EngagementId, total=types.Money,
+    fee=types.Money, guest_id=GuestId, name=types.Person, reply=AnyReply, coming=types.Count, table_id=TableId,
+    table=GuestTable, free_seats=types.Count, item=Item, starts=Time, ends=Time,
+    minutes=types.Minutes, count=types.Count,
 )  # fmt: skip
 VENUE = record("venue_id venue seats hire")
 SEATS = record("table_id table free_seats")
 SUPPLIER = record("supplier_id supplier price rating")
+ENGAGEMENT = record("engagement_id supplier service price arrives")
 
 
 class Events(Environment):
@@ -150,13 +144,7 @@ class Events(Environment):
         self.state.put("engagements", engagement_id, engagement)
         return {**engagement, "title": event["title"], "left": self._left(event)}
 
-    @tool(
-        "read",
-        gives=record(
-            "title count total engagements",
-            engagements=[record("engagement_id supplier service price arrives")],
-        ),
-    )
+    @tool("read", gives=record("title count total engagements", engagements=[ENGAGEMENT]))
     def list_engagements(self, event_id: EventId) -> Result:
         """List who is engaged for an event and for how much, whoever arrives first at the head.
 
@@ -248,12 +236,7 @@ class Events(Environment):
             raise ToolError("table_full", f"The {table['table']} table has no free seat.")
         self.state.put("guests", guest_id, {**guest, "table": table["table"]})
         title = self._event(guest["event_id"])["title"]
-        return {
-            "name": guest["name"],
-            "title": title,
-            "table": table["table"],
-            "free_seats": self._free(table),
-        }
+        return {**guest, "title": title, "table": table["table"], "free_seats": self._free(table)}
 
     @tool("read", gives=record("title count items ends", items=[record("item starts minutes")]))
     def show_running_order(self, event_id: EventId) -> Result:

@@ -36,13 +36,11 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
     user, *others = scenes.cast_people(names, shared, clients=True)
     clients, guests = others[:4], others[4:]
     districts = rng.sample(texts["districts"], 3)
-    tables: dict[str, Table] = {
-        "venues": _venues(rng, texts["venues"], districts),
-        "suppliers": _suppliers(rng, texts),
-    }
+    venues = _venues(rng, texts["venues"], districts)
+    tables: dict[str, Table] = {"venues": venues, "suppliers": _suppliers(rng, texts)}
     tables |= {name: {} for name in ("events", "engagements", "guests", "tables", "items")}
     kinds, companies = rng.sample(sorted(texts["kinds"]), 4), rng.sample(texts["companies"], 4)
-    halls = rng.sample(sorted(tables["venues"]), 2)
+    halls = rng.sample(sorted(venues), 2)
     chosen: list[dict[str, Any]] = []
     for place, (kind, client) in enumerate(zip(kinds, clients, strict=True)):
         words = {"client": client, "family": client.rsplit(" ", 1)[-1], "company": companies[place]}
@@ -55,12 +53,9 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
             "budget": float(500 * rng.randint(26, 46)),
         }  # fmt: skip
         if not place % 2:
-            hall = tables["venues"][halls[place // 2]]
-            event |= {
-                "venue": hall["venue"],
-                "hire": hall["hire"],
-                "expected": min(event["expected"], hall["seats"]),
-            }
+            hall = venues[halls[place // 2]]
+            event |= {"venue": hall["venue"], "hire": hall["hire"]}
+            event["expected"] = min(event["expected"], hall["seats"])
         tables["events"][event_id] = event
         chosen.append(event | {"kind": kind})
         _people_of(rng, tables, event, texts, guests[6 * place : 6 * place + 6])
@@ -71,14 +66,11 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
     writing = guests[:12] if scenes.beside(shared or {}, "email") else []
     situation = rng.choice(scenes.in_season(texts["situations"], now))
     told = {"user": user, "first": chosen[0]["title"], "second": chosen[1]["title"], "client": clients[0]}
-    story = {
-        "events": [event["title"] for event in chosen],
-        "extras": rng.sample(texts["extras"], 2),
-        "districts": districts,
-        **scenes.meet(shared, writing, {event["client"]: event["email"] for event in chosen}, clients[:2]),
-    }
+    events, addresses = [one["title"] for one in chosen], {one["client"]: one["email"] for one in chosen}
+    story = {"events": events, "extras": rng.sample(texts["extras"], 2), "districts": districts}
+    story |= scenes.meet(shared, writing, addresses, clients[:2])
     title, description = (situation[key].format(**told) for key in ("title", "description"))
-    return Seed(tables, title, description, {"now": now, "user_name": user, "events": story["events"]}, story)
+    return Seed(tables, title, description, {"now": now, "user_name": user, "events": events}, story)
 
 
 def _venues(rng: Random, names: list[str], districts: list[str]) -> Table:
@@ -151,33 +143,24 @@ def _items_of(rng: Random, tables: dict[str, Table], event: Record, items: list[
         hour += 1
 
 
-def _files(env: Any, rng: Random) -> list[dict[str, Any]]:
-    return [{"title": title} for title in rng.sample(env.story["events"], 3)]
-
-
-def _replies(_env: Any, rng: Random) -> list[dict[str, Any]]:
-    return [{}, {"reply": rng.choice(("waiting", "accepted", "declined"))}]
-
-
 def _additions(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     for item, hour in zip(env.story["extras"], rng.sample((16, 17, 18), 2), strict=True):
         yield {"item": item, "starts": f"{hour}:45", "minutes": 15}
 
 
 PROPOSALS: dict[str, Proposer] = {
-    "open_event_file": _files,
+    "open_event_file": lambda env, rng: [{"title": title} for title in rng.sample(env.story["events"], 3)],
     "find_venues": lambda env, rng: [{"district": one} for one in rng.sample(env.story["districts"], 2)],
-    "reserve_venue": lambda _env, _rng: [{}],
+    **dict.fromkeys(
+        ("reserve_venue", "list_engagements", "cancel_engagement", "seat_guest", "show_running_order"),
+        lambda _env, _rng: [{}],
+    ),
     "find_suppliers": lambda _env, rng: [{"service": service} for service in rng.sample(SERVICES, 2)],
     "engage_supplier": lambda _env, rng: [
         {"arrives": f"{rng.randint(8, 11):02d}:{rng.choice(('00', '30'))}"}
     ],
-    "list_engagements": lambda _env, _rng: [{}],
-    "cancel_engagement": lambda _env, _rng: [{}],
-    "list_guests": _replies,
+    "list_guests": lambda _env, rng: [{}, {"reply": rng.choice(("waiting", "accepted", "declined"))}],
     "record_guest_reply": lambda _env, rng: [{"reply": rng.choice(("accepted", "declined"))}],
     "find_free_seats": lambda env, _rng: [{"title": title} for title in env.story["events"][::2]],
-    "seat_guest": lambda _env, _rng: [{}],
-    "show_running_order": lambda _env, _rng: [{}],
     "add_to_running_order": _additions,
 }

@@ -49,6 +49,10 @@ record = Fields(
     amount=Money, due=Date, pay_by=Date, reminded=bool, count=Count,
 )  # fmt: skip
 FIELD = record("field_id name hectares moisture ripe_on")
+SHEET = record(
+    "field_id name crop hectares moisture ripe_on waterings harvests",
+    waterings=[record("watering_id date millimetres")], harvests=[record("harvest_id crew date")],
+)  # fmt: skip
 DAY = record("date rain high low")
 CREW = record("crew_id crew boss price free_from")
 OFFER = record("offer_id buyer contact price most collects")
@@ -67,14 +71,7 @@ class Farm(Environment):
         """Make a farm."""
         return make_farm(cls.seeds(), rng, shared)
 
-    @tool(
-        "read",
-        gives=record(
-            "field_id name crop hectares moisture ripe_on waterings harvests",
-            waterings=[record("watering_id date millimetres")],
-            harvests=[record("harvest_id crew date")],
-        ),
-    )
+    @tool("read", gives=SHEET)
     def find_farm_field(self, name: FieldName) -> Result:
         """Look up a field: crop, size, moisture of the soil, when it is ripe, and what is planned there.
 
@@ -82,8 +79,7 @@ class Farm(Environment):
             name: Name of the field.
         """
         for row in self.rows("fields", name=name):
-            planned = self._planned("waterings", row), self._planned("harvests", row)
-            return {**row, "waterings": planned[0], "harvests": planned[1]}
+            return {**row, **{table: self._planned(table, row) for table in ("waterings", "harvests")}}
         raise ToolError("field_not_found", f"There is no field named {name}.")
 
     @tool("read", gives=record("crop count fields first_ripe", fields=[FIELD], first_ripe=FIELD))
@@ -151,8 +147,7 @@ class Farm(Environment):
         Args:
             crop: What is to be harvested.
         """
-        gear = self._store(crop)["gear"]
-        found = self.rows("crews", gear=gear)
+        found = self.rows("crews", gear=self._store(crop)["gear"])
         found.sort(key=lambda row: (row["price"], row["crew_id"]))
         soonest = min(found, key=lambda row: (row["free_from"], row["crew_id"]))
         return {"crop": crop, "count": len(found), "crews": found, "soonest": soonest}
@@ -166,8 +161,7 @@ class Farm(Environment):
             crew_id: The crew; it must have the gear for the crop.
             date: The day; without it, the first on which the field is ripe and the crew is free.
         """
-        field = self.require("fields", field_id, "field")
-        crew = self.require("crews", crew_id, "crew")
+        field, crew = self.require("fields", field_id, "field"), self.require("crews", crew_id, "crew")
         if self._store(field["crop"])["gear"] != crew["gear"]:
             raise ToolError("wrong_gear", f"{crew['crew']} cannot harvest {field['crop']}.")
         if self.rows("harvests", field_id=field_id):
@@ -175,13 +169,8 @@ class Farm(Environment):
         day = date or max(field["ripe_on"], crew["free_from"])
         self._refuse_day(day, field, crew)
         harvest_id = self.new_id("hrv", field_id)
-        row = {
-            "harvest_id": harvest_id,
-            "field_id": field_id,
-            "crew_id": crew_id,
-            "crew": crew["crew"],
-            "date": day,
-        }
+        row = {"harvest_id": harvest_id, "field_id": field_id, "crew_id": crew_id}
+        row |= {"crew": crew["crew"], "date": day}
         self.state.put("harvests", harvest_id, row)
         return {**field, **crew, **row, "cost": round(crew["price"] * field["hectares"], 2)}
 
@@ -265,8 +254,7 @@ class Farm(Environment):
         sale = self.require("sales", sale_id, "sale")
         if sale["reminded"]:
             raise ToolError("just_reminded", f"{sale['buyer']} has been reminded already.")
-        pay_by = day_after(self.today, GRACE)
-        return {**self.state.patch("sales", sale_id, reminded=True), "pay_by": pay_by}
+        return {**self.state.patch("sales", sale_id, reminded=True), "pay_by": day_after(self.today, GRACE)}
 
     def _store(self, crop: str) -> Record:
         store = self.state.get("stores", crop)

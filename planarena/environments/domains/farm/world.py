@@ -48,13 +48,8 @@ def make_farm(texts: Any, rng: Random, shared: common.Shared | None = None) -> S
     _add_sales(rng, tables, farm)
     situation = rng.choice(texts["situations"])
     fields = [row["name"] for row in tables["fields"].values()]
-    details = {
-        "user": user,
-        "crop": crops[0]["crop"],
-        "second": crops[1]["crop"],
-        "field": fields[0],
-        "contact": contacts[0],
-    }
+    details = {"user": user, "crop": crops[0]["crop"], "second": crops[1]["crop"]}
+    details |= {"field": fields[0], "contact": contacts[0]}
     title, description = (situation[part].format(**details) for part in ("title", "description"))
     mails = {name: common.mail_of(name, texts["mail_domain"], shared) for name in contacts[:12]}
     story = {
@@ -69,8 +64,7 @@ def _fields(rng: Random, farm: dict[str, Any]) -> Table:
     fields: Table = {}
     names = iter(rng.sample(farm["texts"]["fields"], 16))
     for crop in farm["crops"]:
-        days = rng.sample(range(9, 21), 4)
-        for moisture, ahead in zip(rng.sample(range(14, 72), 4), days, strict=True):
+        for ahead, moisture in zip(rng.sample(range(9, 21), 4), rng.sample(range(14, 72), 4), strict=True):
             name = next(names)
             field_id = _new_id("fld", name)
             fields[field_id] = {
@@ -82,9 +76,8 @@ def _fields(rng: Random, farm: dict[str, Any]) -> Table:
 
 def _weather(rng: Random, now: str) -> Table:
     """Seven days; one of the first three stays dry, and no two are equally wet."""
-    rain = rng.sample([0, *rng.sample(range(1, 9), 2)], 3) + rng.sample(
-        [0, 0, *rng.sample(range(9, 27), 2)], 4
-    )
+    rain = rng.sample([0, *rng.sample(range(1, 9), 2)], 3)
+    rain += rng.sample([0, 0, *rng.sample(range(9, 27), 2)], 4)
     mild = rng.randint(15, 27)
     weather: Table = {}
     for place, millimetres in enumerate(rain):
@@ -98,8 +91,7 @@ def _offers(rng: Random, farm: dict[str, Any], contacts: list[str]) -> Table:
     offers: Table = {}
     names, people = iter(rng.sample(farm["texts"]["buyers"], 16)), cycle(contacts[:9])
     for crop in farm["crops"]:
-        low, high = crop["price"]
-        prices = sorted(rng.sample(range(low, high), 4))
+        prices = sorted(rng.sample(range(*crop["price"]), 4))
         days = sorted(rng.sample(range(2, 25), 4))
         for price, ahead in zip(prices, days, strict=True):
             buyer = next(names)

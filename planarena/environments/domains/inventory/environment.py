@@ -299,9 +299,8 @@ class Inventory(Environment):
     def _take(self, stock: Record, quantity: int) -> int:
         left: int = stock["on_hand"] - quantity
         if left < 0:
-            raise ToolError(
-                "insufficient_stock", f"{stock['warehouse']} has {stock['on_hand']} units, not {quantity}."
-            )
+            units = "1 unit" if stock["on_hand"] == 1 else f"{stock['on_hand']} units"
+            raise ToolError("insufficient_stock", f"{stock['warehouse']} has {units}, not {quantity}.")
         self.state.patch("stock", stock["stock_id"], on_hand=left)
         return left
 

@@ -108,14 +108,19 @@ def _papers(
 
 
 def _deadlines(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    yield {"until": _working_day(env.now, rng.choice((12, 16, 20)))}
+    yield {"until": _working_day(env.now, rng.choice((8, 11, 14)))}
     lawyer = rng.choice(sorted({row["lawyer"] for row in env.rows("deadlines", met="")}))
-    yield {"until": _working_day(env.now, rng.choice((18, 22, 26))), "lawyer": lawyer}
+    yield {"until": _working_day(env.now, rng.choice((12, 15, 18))), "lawyer": lawyer}
 
 
 def _hours(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     for activity in rng.sample(env.seeds()["activities"], 2):
-        yield {"activity": activity, "hours": rng.choice((1.5, 2.0, 2.5, 3.0, 3.5, 4.5, 5.0))}
+        # Nobody is on the telephone, or writes a letter, for five hours.
+        short = any(word in activity for word in ("call", "letter"))
+        yield {
+            "activity": activity,
+            "hours": rng.choice((0.5, 1.0, 1.5) if short else (1.5, 2.0, 2.5, 3.0, 3.5, 4.5, 5.0)),
+        }
 
 
 def _documents(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:

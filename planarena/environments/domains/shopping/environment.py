@@ -94,7 +94,7 @@ class Shopping(Environment):
             " accessory_id accessory_name"
         ),
     )
-    def get_product_details(self, product_id: ProductId) -> Result:
+    def open_product(self, product_id: ProductId) -> Result:
         """Show price, stock, delivery time, rating, a coupon and the recommended accessory of a product.
 
         Args:

@@ -189,7 +189,7 @@ def _opinions(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 PROPOSALS: dict[str, Proposer] = {
     "search_products": _search,
-    "get_product_details": lambda _env, _rng: [{}],
+    "open_product": lambda _env, _rng: [{}],
     "add_product_to_cart": lambda _env, rng: [{}, {"quantity": rng.randint(2, 3)}],
     "view_shopping_cart": lambda _env, _rng: [{}],
     "apply_shopping_coupon": lambda env, _rng: [{"code": env.story["code"]}, {"code": BOUND}],

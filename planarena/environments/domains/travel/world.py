@@ -325,8 +325,8 @@ PROPOSALS: dict[str, Proposer] = {
     "cancel_ticket": lambda _env, _rng: [{}],
     "search_hotels": _hotels,
     "book_hotel": lambda env, rng: [
-        {"guest": env.story["people"][0], "board": rng.choice(["breakfast", "half_board"])},
-        {"guest": env.story["people"][1]},
+        {"guest": env.story["people"][1], "board": rng.choice(["breakfast", "half_board"])},
+        {"guest": env.story["people"][0]},
     ],
     "book_airport_transfer": _transfers,
 }

@@ -170,7 +170,9 @@ class Vehicles(Environment):
         """
         vehicle = self.require("vehicles", vehicle_id, "vehicle")
         if km > _range(vehicle):
-            raise ToolError("not_enough_range", f"The {vehicle['name']} gets {_range(vehicle)} km far.")
+            raise ToolError(
+                "not_enough_range", f"The {vehicle['name']} has a range of only {_range(vehicle)} km."
+            )
         trip_id = self.new_id("trp", vehicle_id, driver, destination, self.today)
         if self.state.get("trips", trip_id):
             raise ToolError("already_logged", f"The trip to {destination} is in the log already.")

@@ -58,6 +58,7 @@ def choose(
     tied: Callable[[int], bool],
     rng: Random,
     topic: Collection[Any] = (),
+    me: Collection[Any] = (),
 ) -> list[int]:
     """Return the places of the records that a pick means.
 
@@ -68,6 +69,7 @@ def choose(
         tied: Says whether what orders the list leaves a record's place open.
         rng: Draws the one that the user names.
         topic: What the conversation is about so far: such a one comes first.
+        me: The user's name and address, by which they name nothing.
 
     Raises:
         Misfit: It means none, or not exactly one.
@@ -91,7 +93,7 @@ def choose(
         return good
     if pick.way == "named":
         names = [row.get(pick.named) for row in rows]
-        own = [at for at in good if names[at] not in (None, "") and names.count(names[at]) == 1]
+        own = [at for at in good if names[at] not in (None, "", *me) and names.count(names[at]) == 1]
         if not own:
             raise Misfit(f"no record has a {pick.named} of its own")
         own = [at for at in own if names[at] in topic] or own

@@ -143,7 +143,7 @@ class AimDraw(Spoken):
             if (known := self.given.get(f"{name}.{pick.named}")) is not None:
                 # In another state the user still names the same one.
                 where = {**where, pick.named: known}
-            places = choose(pick, rows, where, tied, self.rng, self.topic)
+            places = choose(pick, rows, where, tied, self.rng, self.topic, self.me)
             found += [(line, at) for at in places]
             if pick.named:
                 self._note(name, pick, rows[places[0]], line)
@@ -173,6 +173,14 @@ class AimDraw(Spoken):
             head = place_of(self.aim, self.aim.if_.that.removeprefix("$"))
             told += [head.call] if head.call and head.call not in told else []
         return told
+
+    def deciding(self) -> list[int]:
+        """Return the calls that the condition looks at: nobody acts on it before they have been made."""
+        if self.aim.if_ is None:
+            return []
+        read = [self.aim.if_.that, *self.aim.if_.tests().values()]
+        names = [place_of(self.aim, one[1:]).call for one in read if isinstance(one, str) and one[:1] == "$"]
+        return [line for name in names for line in self.lines_of.get(name, ())]
 
     def outputs(self) -> dict[int, tuple[str, ...]]:
         """Return by call the pointers of what is told, where the aim says it."""

@@ -74,6 +74,14 @@ def prove_aims(
     """
     shop = draws[0].shop
     made = _Program(draws)
+    if not failing:
+        # Found out here, as it is the commonest fault by far, and a proof takes a hundred calls.
+        one_call = {
+            (draws[number].made[line].atom.tool, canonical_json(draws[number].made[line].arguments))
+            for number, line in made.owner
+        }
+        if len(one_call) < len(made.owner):
+            raise Misfit("one call is made twice")
     footprints = [draws[number].footprints[line] for number, line in made.owner]
     found = find_dependences(made.calls, footprints, Episode(shop.world, made.calls))
     shop.world.rollback(shop.start)
@@ -88,6 +96,8 @@ def prove_aims(
         atom = twin(one.atom, at) if one.atom.atom_id in met else one.atom
         met.add(one.atom.atom_id)
         after = frozenset(other for other in range(at) if found.before[at] >> other & 1)
+        if draw.aim.calls[one.name].branch:
+            after |= {made.place[number][other] for other in draw.deciding()}
         fails = (number, line) in failing
         lines.append(Line(atom, made.bound[at], number, one.name in draw.told(), after, fails))
     faults: list[str] = []

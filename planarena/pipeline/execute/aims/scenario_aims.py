@@ -9,6 +9,7 @@ from typing import Any
 from planarena.environments.catalog import ACROSS, goals_of, seeds_of
 from planarena.environments.goals import Aim
 from planarena.pipeline.execute.aims.drawing import AimDraw, Misfit
+from planarena.pipeline.execute.aims.following import why_not_after
 from planarena.pipeline.execute.aims.proving import prove_aims
 from planarena.pipeline.execute.aims.redrawing import draw_again
 from planarena.pipeline.execute.aims.twins import draw_twin
@@ -21,12 +22,14 @@ __all__ = ["aims_for", "calls_of", "draw_aims", "draw_every", "go_on", "lengthen
 
 # Draws of one aim in one scenario, and how often it may be drawn there.
 _TRIES, _MOST_OF_ONE = 3, 2
+# So often more those that take from one domain to another [ours].
+_ACROSS_AGAIN = 6
 # Share of the tasks in which other aims follow, and how many messages there are to be, with their weights [ours].
-_SEVERAL, _MESSAGES = 0.12, ((2, 0.2), (3, 0.4), (4, 0.4))
+_SEVERAL, _MESSAGES = 0.48, ((2, 0.15), (3, 0.35), (4, 0.5))
 # How strongly aims of more calls come first, and how much more readily those that are done for each that fits [ours].
 _LONG_FIRST, _FAN_OUT = 1.5, 2.0
 # Other aims that are tried for each message.
-_MOST_OTHERS = 5
+_MOST_OTHERS = 8
 
 
 def aims_for(domains: Sequence[str], tools: Sequence[str]) -> list[tuple[str, str, Aim]]:
@@ -153,12 +156,15 @@ def go_on(
     topic = {value for draw in draws for value in _things(draw)}
     said = {text for draw in draws for text in _texts(draw)}
     tools = {call.tool for draw in draws for call in draw.aim.calls.values()}
-    # What begins with the same look-up is about the same kind of thing.
-    others.sort(key=lambda one: not one[2].tools & tools)
+    # What begins with the same look-up is about the same kind of thing; what leads on to another domain is rare.
+    others.sort(key=lambda one: (one[0] != ACROSS, not one[2].tools & tools))
     for domain, name, aim in others[: _MOST_OTHERS * (1 + anything)]:
         try:
             other = AimDraw(shop, domain, name, aim, seeds_of(domain), rng, topic=topic).carry_out(draws)
             if (not anything and not topic & _things(other)) or said & _texts(other):
+                continue
+            if why := why_not_after(draws, other):
+                shop.dropped.append(_discard(name, aim, Misfit(f"after {draws[-1].name}"), why))
                 continue
             longer = prove_aims([*draws, other])
         except Misfit:
@@ -220,10 +226,13 @@ def draw_every(shop: Workshop, names: Sequence[str], rng: Random) -> list[tuple[
 
 def _turns(aims: list[tuple[str, str, Aim]], rng: Random) -> Iterator[tuple[str, str, Aim]]:
     """Yield the aims of a scenario in drawn orders: all of them before any of them again."""
-    for _ in range(_MOST_OF_ONE):
+    for turn in range(_MOST_OF_ONE):
         # A drawn order in which what takes more calls tends to come first (Efraimidis and Spirakis 2006).
         drawn = {place: rng.random() ** (1 / _weight(one[2])) for place, one in enumerate(aims)}
         order = sorted(drawn, key=lambda place: (aims[place][0] != ACROSS, -drawn[place]))
+        across = [aims[place] for place in order if aims[place][0] == ACROSS]
+        # Several domains are there for what takes from one of them to another.
+        yield from across * (0 if turn else _ACROSS_AGAIN)
         yield from [aims[place] for place in order]
 
 
@@ -243,5 +252,7 @@ def _drawn(
         return _discard(name, aim, misfit)
 
 
-def _discard(name: str, aim: Aim, misfit: Misfit) -> Discard:
-    return Discard(", ".join(call.tool for call in aim.calls.values()), "aim", name, str(misfit))
+def _discard(name: str, aim: Aim, misfit: Misfit, why: str = "") -> Discard:
+    stage, reason = ("conversation", why) if why else ("aim", name)
+    detail = f"{name} {misfit}" if why else str(misfit)
+    return Discard(", ".join(call.tool for call in aim.calls.values()), stage, reason, detail)

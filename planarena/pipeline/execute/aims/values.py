@@ -59,6 +59,8 @@ class Spoken:
         self.seeds, self.rng = seeds, rng
         self.world = shop.world
         self.now = str(shop.facts.get("now", ""))
+        # Nobody speaks of themselves by their own name or address.
+        self.me = {shop.facts[name] for name in ("user_name", "user_address") if shop.facts.get(name)}
         self.given = dict(said or {})
         self.said: dict[str, Any] = {}
         self.surfaces: dict[str, str] = {}
@@ -109,6 +111,7 @@ class Spoken:
             one
             for one in self._proposals(call.tool)
             if all(one.get(key, BOUND) is not BOUND for key in wanted)
+            and not any(isinstance(value, str) and value in self.me for value in one.values())
         ]
         if call.draw:
             good = [one for one in good if any(key in one for key in optional)] or good
@@ -164,6 +167,7 @@ class Spoken:
             return near(value, self.reference(value.near.removeprefix("$")), self.rng)
         else:
             good = list(self._known(name, value))
+        good = [one for one in good if not (isinstance(one, str) and one in self.me)]
         if not good:
             raise Misfit(f"nothing to draw {name} from")
         good = [one for one in good if self._on_topic([one])] or good

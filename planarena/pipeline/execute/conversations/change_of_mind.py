@@ -7,7 +7,7 @@ the state is as before it, or the environment says that the thing is cancelled. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ from planarena.pipeline.products import Act, Executed, Talk
 from planarena.records.canonical import content_id
 from planarena.tasks.atoms import Atom, Call, resolve
 
-__all__ = ["change_the_mind", "other_values"]
+__all__ = ["change_the_mind", "is_short", "other_values"]
 
 _MOST_VALUES = 4
 # "5, not 2" could mean anything in a message; nobody says a long text twice.
@@ -40,11 +40,24 @@ _SHORTEST, _LONGEST = 2, 40
 _CHANGEABLE = frozenset(
     {"date", "datetime", "time", "money", "word", "name", "plain", "percent", "duration", "number"}
 )
+# What is dictated or copied, by a word of its semantic type: nobody says "X, not Y" of it.
+_COPIED = frozenset({"iban", "address"})
+_DICTATED = _COPIED | {
+    "comment", "complaint", "description", "item", "keyword", "message", "note", "question", "reason", "reference", "subject",
+    "task", "text", "title", "word",
+}  # fmt: skip
+# Inside a message only what is short is corrected, and seldom: so often [ours].
+_SHORT_WORDS, _SHORT_LETTERS = 2, 24
+_SLIPS = 0.2
 
 
 def change_the_mind(shop: Workshop, task: Executed) -> Made | None:
     """Return a task as a conversation in which the user thinks better of something; None where none of the ways fits."""
-    ways = {_slip: 0.6, _correct: 0.25, _take_back: 0.15}
+    if shop.rng.random() < _SLIPS:
+        made = _slip(shop, task)
+        if made is not None:
+            return made
+    ways = {_correct: 0.65, _take_back: 0.35}
     order = sorted(ways, key=lambda way: shop.rng.random() ** (1 / ways[way]), reverse=True)
     for way in order:
         made = way(shop, task)
@@ -60,7 +73,7 @@ def other_values(shop: Workshop, task: Executed, number: int, name: str) -> list
     value = shop.atoms[step.atom].arguments[name]
     if schema.get("x-hidden") or isinstance(value, bool) or not _is_sayable(value):
         return []
-    if schema.get("x-surface", "plain") not in _CHANGEABLE:
+    if schema.get("x-surface", "plain") not in _CHANGEABLE or _COPIED & _parts(schema):
         return []
     found = [*schema.get("enum", ()), *shop.literals_of(schema.get("x-semantic", ""))]
     used = {repr(one) for given in shop.told_until(task, len(task.steps)) for one in given.values()}
@@ -81,6 +94,20 @@ def _is_sayable(value: Any) -> bool:
     return _SHORTEST <= len(str(value)) <= _LONGEST
 
 
+def _parts(schema: Mapping[str, Any]) -> set[str]:
+    return set(str(schema.get("x-semantic", "")).split("_"))
+
+
+def is_short(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Say whether people correct a value in the middle of a message: a name of one or two words, a number, a day."""
+    if _DICTATED & _parts(schema):
+        return False
+    if not isinstance(value, str) or schema.get("x-surface") in {"date", "time"}:
+        return schema.get("x-surface") != "datetime"
+    letters = value.replace(" ", "").replace("-", "").replace("'", "").isalpha()
+    return letters and len(value) <= _SHORT_LETTERS and len(value.split()) <= _SHORT_WORDS
+
+
 def _places(shop: Workshop, task: Executed) -> list[tuple[int, str]]:
     """Return the values that messages tell and that could be others, in a drawn order."""
     if task.aims:
@@ -99,7 +126,13 @@ def _slip(shop: Workshop, task: Executed) -> Made | None:
     """A message says a value and corrects it: the calls are those of the last word."""
     program = shop.program(task)
     for number, name in _places(shop, task):
+        step = task.steps[number]
+        schema = shop.world.operations[step.tool].tool.parameters[name]
+        if not is_short(shop.atoms[step.atom].arguments[name], schema):
+            continue
         for other in other_values(shop, task, number, name):
+            if not is_short(other, schema):
+                continue
             call = program[number]
             wrong = Call(call.tool, {**call.literals, name: other}, call.bound)
             # Where the value that was taken back does as well, nothing shows that it was.
@@ -182,7 +215,10 @@ def _take_back(shop: Workshop, task: Executed) -> Made | None:
         line = base[number]
         if any(source == number for one in base for _, source, _ in one.bound):
             continue  # what came of it is used
+        changes = shop.world.operations[task.steps[number].tool].tool.effects == "update"
         for undoing in _undoing(shop, task, number):
+            if changes and shop.wording[undoing.atom.tool].ends:
+                continue  # what was moved is moved back; to end it is another wish
             lines = _room(base, line.turn)
             lines.append(undoing._replace(turn=line.turn + 1, told=True, after=frozenset({number})))
             moved = replace(task, aims=later(task.aims, line.turn + 1))

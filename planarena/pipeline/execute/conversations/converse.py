@@ -31,7 +31,7 @@ KINDS: dict[str, Callable[[Workshop, Executed], Made | None]] = {
     "missing_value": leave_out_a_value,
 }
 # Kinds of several messages in any case: by kind how often its task goes on with more of them [ours].
-_GOES_ON = {"missing_value": 0.65, "rule": 0.9, "change_of_mind": 0.05, "failed_call": 0.12}
+_GOES_ON = {"missing_value": 0.75, "rule": 0.9, "change_of_mind": 0.2, "failed_call": 0.3}
 _MOST_CALLS = 7
 # What can be told of a task before anything is executed.
 _FITS: dict[str, Callable[[Workshop, Executed], bool]] = {

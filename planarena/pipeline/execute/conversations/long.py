@@ -18,7 +18,7 @@ __all__ = ["go_on_for_long"]
 _FEWEST, _MOST = 8, 20
 _MOST_PARTS = 4
 # Messages of one that follows aims: how many it goes on to where it can, and how many it may need [ours].
-_MESSAGES, _MOST_MESSAGES = (3, 6), 7
+_MESSAGES, _MOST_MESSAGES = (4, 6), 7
 
 
 def go_on_for_long(shop: Workshop, task: Executed) -> Made | None:

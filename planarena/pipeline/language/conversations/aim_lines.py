@@ -13,23 +13,23 @@ from planarena.generate.checks import QueryFaultError
 from planarena.generate.mentions import holds
 from planarena.generate.spelling import capital
 from planarena.pipeline.aimed import Aimed, Said
-from planarena.pipeline.language.conversations.change_of_mind import CORRECTS, LOOKS, SLIPS
-from planarena.pipeline.language.conversations.failed_call import hiccup, spoken_error
+from planarena.pipeline.language.conversations.change_of_mind import CORRECTS, LOOKS, SHORT_SLIPS, SLIPS
+from planarena.pipeline.language.conversations.failed_call import deed_of, hiccup, reason_of
 from planarena.pipeline.language.conversations.lines import FOR_GOOD, Lines
-from planarena.pipeline.language.conversations.missing_value import FORMAL, GIVEN, SHORT, addressed
-from planarena.pipeline.language.conversations.rule import LEFT
+from planarena.pipeline.language.conversations.missing_value import GIVEN, addressed
+from planarena.pipeline.language.conversations.rule import LEFT, from_me
 from planarena.pipeline.language.conversations.telling import Told
 from planarena.pipeline.products import Act
 
-__all__ = ["AIM_ANSWERS", "AIM_MESSAGES", "AimTeller"]
+__all__ = ["AIM_ANSWERS", "AIM_MESSAGES", "AimTeller", "noticed"]
 
 _REFUSED = (
-    "I'm sorry, I can't {0}. {1}", "I'm not allowed to {0}: {2}", "That is something I may not do for you. {1}",
-    "I'm afraid I can't {0}. {1}", "Sorry, but I have to leave that one alone. {1}", "I can't {0} here. {1}",
+    "I'm sorry, I can't {0}. {1}", "I'm afraid I can't {0}. {1}", "Sorry, I can't {0}. {1}", "Sorry, I'm not allowed to do that. {1}",
+    "I'm afraid I can't do that. {1}",
 )  # fmt: skip
 _CONFIRM = (
-    "Shall I {0}? I need your yes for that.", "Before I go ahead: do you want me to {0}?", "To be sure: shall I {0}?",
-    "I need a clear yes from you first. Shall I {0}?", "Should I really {0}? Please confirm.", "Just to confirm: I am to {0}?",
+    "Before I go ahead: do you want me to {0}?", "Shall I go ahead and {0}?", "Just to confirm: shall I {0}?",
+    "I need your yes for that first. Shall I {0}?", "Let me check with you first: shall I {0}?", "Is it all right if I {0}?",
 )  # fmt: skip
 _FAILED = (
     "I'm sorry, I couldn't {0}: {1}", "Unfortunately I couldn't {0}: {1}", "I tried to {0}, but it didn't work: {1}",
@@ -40,24 +40,31 @@ _FAILED_BARE = (
 )  # fmt: skip
 # Where the rest of the message has been done.
 _FAILED_LAST = (
-    "The last step didn't work, though: {1}", "One thing did not work: {1}", "The rest failed: {1}",
-    "I could not do the last part: {1}",
+    "But I couldn't {0}: {1}", "I couldn't {0}, though: {1}", "Unfortunately I couldn't {0}: {1}",
 )  # fmt: skip
 _FAILED_LOOK = (
-    "I'm sorry, I couldn't look that up: {1}", "Unfortunately I can't find that out at the moment: {1}",
-    "I tried to look it up, but it didn't work: {1}", "I'm afraid I can't tell you that now: {1}",
+    "I'm sorry, I couldn't look that up: {1}", "Unfortunately I can't find that out: {1}",
+    "I tried to look it up, but it didn't work: {1}", "I'm afraid I can't tell you that: {1}",
 )  # fmt: skip
 _THEN = (
-    "Then {0}, please.", "All right, {0} then.", "OK, then {0} instead.", "In that case, {0}.", "What about {0} instead?",
-    "I see. {0}, then.", "Pity. Then {0}, please.", "Would {0} work?",
+    "Then {0}, please.", "All right, {0} then.", "OK, then {0} instead.", "What about {0} instead?", "I see. Then {0}.",
+    "Would {0} work?",
 )  # fmt: skip
 _THEN_MAKE = (
-    "Then make it {0}.", "All right, make it {0} then.", "OK, {0} will do.", "I see. {0} is fine, too.", "In that case, {0}.",
-    "Fair enough, then {0}.", "Then let's say {0}.", "OK, {0} then.",
+    "Then make it {0}.", "All right, make it {0} then.", "OK, make it {0}.", "I see. Then {0}, please.", "Fair enough, then {0}.",
+    "OK, {0} then.",
 )  # fmt: skip
 _NUMBERS = frozenset({"money", "percent", "duration", "number"})
-_YES = ("Yes, please.", "Yes, go ahead.", "Yes, do that.", "Yes, I'm sure.", "Yes, that's right.", "Go ahead.", "Sure, yes.")  # fmt: skip
-_GOES_ON = re.compile(r"[.?!]\s+\S+(\s+\S+){9}")
+_YES = ("Yes, please.", "Yes, go ahead.", "Yes, do that.", "Yes.", "Go ahead.", "Sure, yes.", "Yes, please do.")  # fmt: skip
+# The end of a sentence, and what a sentence may still say behind a value that is corrected right after it.
+_ENDS, _MOST_BEHIND = re.compile(r"[.?!](?=\s|$)"), 9
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+# Of so many words nobody repeats a value just to say that it was understood.
+_MOST_WORDS = 3
+# A plan's line for a call says what could not be done where it is short and tells of nothing that was found.
+_MOST_OF_DEED, _FOUND = 14, re.compile(r"\b(?:found|fits?)\b")
+# How an answer takes up what was corrected, where it does not name it otherwise.
+_NOTICED = ("OK, {0} then. ", "All right, {0} then. ", "Right, {0} then. ")
 
 
 class AimTeller(Told):
@@ -142,8 +149,7 @@ def _given(of: AimTeller, act: Act, turn: int) -> str:
     gives = of.aim_of(aimed).lacking[said.name].gives
     if gives:
         return Lines(of).line(of.written(aimed, of.choose(gives)))
-    forms = FORMAL[1:] if of.register == "formal" else SHORT if of.register in {"terse", "hurried"} else GIVEN
-    return Lines(of).line(Lines(of).pick(forms).format(_shown(of, said), ""))
+    return Lines(of).line(Lines(of).pick(GIVEN).format(_shown(of, said)))
 
 
 def _slipped(of: AimTeller, act: Act, turn: int) -> str:
@@ -161,12 +167,50 @@ def _slipped(of: AimTeller, act: Act, turn: int) -> str:
         text = of.say(changed, [way], turn)
         of.said = [one for one in of.said if (one.step, one.argument) not in said.places]
         right, first = _shown(of, said), _shown(of, said, act.value)
-        once = text.count(first.strip('"')) == 1 and right.strip('"') not in text
+        if _YEAR.search(right) or _YEAR.search(first):
+            raise QueryFaultError("not_corrected", f"nobody says {right} twice in a message")
+        text = text if text[-1] in '.?!"' else text + "."
+        place = text.find(first.strip('"'))
+        end = _end_of_sentence(text, place + len(first.strip('"')))
         # What is corrected was said just before, and not within what is dictated.
-        if once and not text.endswith('"') and not _GOES_ON.search(text[text.index(first.strip('"')) :]):
-            correction = Lines(of).line(Lines(of).pick(SLIPS).format(right, first))
-            return f"{text if text[-1] in '.?!' else text + '.'} {correction}"
+        if text.count(first.strip('"')) == 1 and right.strip('"') not in text and end:
+            forms = SHORT_SLIPS if _is_plain(aimed, said) else SLIPS
+            correction = Lines(of).line(Lines(of).pick(forms).format(right, first))
+            return f"{text[:end]} {correction}{text[end:]}"
     raise QueryFaultError("not_corrected", f"{said.name} of {aimed.name} is said last in no way")
+
+
+def _is_plain(aimed: Aimed, said: Said) -> bool:
+    """Say whether a value alone tells what it stands in the place of: a name, the only value of its kind."""
+    return isinstance(said.value, str) and not any(
+        one is not said and one.surface == said.surface for one in aimed.said
+    )
+
+
+def _end_of_sentence(text: str, start: int) -> int:
+    """Return where the sentence ends that a value stands in; 0 where too much follows in it, or something is dictated."""
+    for found in _ENDS.finditer(text, start - 1):
+        if text[: found.end()].count('"') % 2 == 0:
+            behind = text[start : found.end()]
+            plain = len(behind.split()) <= _MOST_BEHIND and behind.count('"') < 2
+            return found.end() if plain else 0
+    return 0
+
+
+def noticed(of: AimTeller, act: Act, turn: int, answer: str) -> str:
+    """Return an answer that makes plain what was corrected: in what it tells, or else by saying so first."""
+    said = _said(of.aims[turn], act)
+    known = list(of.said)
+    text = _shown(of, said)
+    of.said = known
+    forms = {text.strip('"'), _YEAR.sub("", text).strip(' ,"')}
+    if len(text.split()) > _MOST_WORDS or any(holds(answer.lower(), one.lower()) for one in forms):
+        return answer
+    if any(
+        len(word) > _MOST_WORDS and holds(answer.lower(), word) for word in text.strip('"').lower().split()
+    ):
+        return answer
+    return Lines(of).pick(_NOTICED).format(text) + answer
 
 
 def _corrected(of: AimTeller, act: Act, turn: int) -> str:
@@ -177,9 +221,11 @@ def _corrected(of: AimTeller, act: Act, turn: int) -> str:
         if one is not said and one.places:
             of.value_of(one)
     right, wrong = _shown(of, said), _shown(of, said, act.value)
-    own = {step for step, _, _ in aimed.calls}
-    reads = all(of.steps[step].operation.tool.effects == "read" for step in own)
-    return Lines(of).line(Lines(of).pick(LOOKS if reads else CORRECTS).format(right, wrong))
+    # Where nothing was done before, nothing is to be changed.
+    before = of.aims.get(turn - 1, aimed)
+    reads = all(of.steps[step].operation.tool.effects == "read" for step, _, _ in before.calls)
+    form = Lines(of).pick(LOOKS if reads else CORRECTS)
+    return Lines(of).line(form.format(right, wrong, capital(wrong)))
 
 
 def _instead(of: AimTeller, act: Act, turn: int) -> str:
@@ -219,9 +265,8 @@ def _deed(of: AimTeller, aimed: Aimed) -> str:
 
 def _refused(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
     deed = _deed(of, of.aims[turn])
-    rule = str(act.value)
     forms = [one for one in _REFUSED if deed or "{0}" not in one]
-    return Lines(of).pick(forms).format(deed, rule, rule[:1].lower() + rule[1:])
+    return Lines(of).pick(forms).format(deed, from_me(str(act.value)))
 
 
 def _confirm(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -> str:  # noqa: ARG001
@@ -245,10 +290,15 @@ def _failed(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]
     deed = _deed(of, of.aims[turn])
     reads = of.steps[act.step].operation.tool.effects == "read"
     own = {step for step, _, _ in of.aims[turn].calls if of.steps[step].operation.tool.effects != "read"}
-    if own - {act.step}:
-        deed = ""  # some of it is done
+    if not deed and not done and not reads:
+        plan = addressed(deed_of(Lines(of), act.step))
+        deed = plan if len(plan.split()) <= _MOST_OF_DEED and not _FOUND.search(plan) else ""
+    if own & set(done):
+        deed = ""  # some of it is done, and told
     forms = _FAILED if deed else _FAILED_LOOK if reads else _FAILED_LAST if done else _FAILED_BARE
-    failure = Lines(of).pick(forms).format(deed, spoken_error(of.errors[act.step], of.style))
+    if forms is _FAILED_LAST:
+        deed = addressed(deed_of(Lines(of), act.step))
+    failure = Lines(of).pick(forms).format(deed, reason_of(of.errors[act.step], of.style, act.step))
     return f"{of.own_answer(turn, done, needed, lead=False)} {failure}" if done else failure
 
 

@@ -10,23 +10,25 @@ from planarena.generate.sentences import capital, pick
 from planarena.pipeline.language.conversations.lines import Lines
 from planarena.pipeline.products import Act
 
-__all__ = ["CORRECTS", "LOOKS", "SLIPS", "corrected", "slipped", "taken_back"]
+__all__ = ["CORRECTS", "LOOKS", "SHORT_SLIPS", "SLIPS", "corrected", "slipped", "taken_back"]
 
 SLIPS = (
-    "Sorry, not {1}: {0}.", "No, wait, make that {0} instead of {1}.", "Scratch {1}, I meant {0}.", "Correction: {0}, not {1}.",
-    "Oh, I mixed that up: {0}, not {1}.", "Hold on, {0} rather than {1}.", "I misspoke: it should be {0}, not {1}.",
-    "Actually, {0} instead of {1}.",
+    "Sorry, {0}, not {1}.", "Sorry, I mean {0}, not {1}.", "No, {0}, not {1}.", "{0}, I mean, not {1}.", "No wait, {0}, not {1}.",
+)  # fmt: skip
+# Where nothing else was said that it could stand in the place of.
+SHORT_SLIPS = (
+    "No, {0}.", "Sorry, {0}.", "{0}, I mean.", "No, sorry, {0}.", "Sorry, I meant {0}.", "Sorry, {0}, not {1}.", "No wait, {0}.",
 )  # fmt: skip
 CORRECTS = (
     "Sorry, I've changed my mind: {0} instead of {1}.", "Actually, make that {0} instead of {1}.",
-    "On second thought, {0} rather than {1}.", "Hm, I meant {0}, not {1}. Could you change that?",
-    "Wait, {1} was wrong. It should be {0}.", "I got that wrong: {0}, not {1}.", "Sorry, {0} would be better than {1} after all.",
-    "Please change that: {0} in place of {1}.", "I've thought again. Let's have {0}, not {1}.",
+    "On second thought, {0} rather than {1}.", "Sorry, I meant {0}, not {1}. Could you change that?",
+    "I got that wrong: it should be {0}, not {1}. Please change it.", "Could you change that to {0}? {2} was a mistake.",
+    "I've thought again: {0}, not {1}, please.",
 )  # fmt: skip
 LOOKS = (
-    "Sorry, I meant {0}, not {1}. The same again, please.", "Oh, that was the wrong one. I need {0}, not {1}.",
-    "And now the same for {0}; {1} was a mistake.", "I should have said {0} instead of {1}. Could you look again?",
-    "That was the wrong one, sorry: I wanted {0}, not {1}.", "My mistake, it's {0} that I'm after, not {1}.",
+    "Sorry, I meant {0}, not {1}. Could you look again?", "Oh, sorry, I said {1} but meant {0}. Could you check that instead?",
+    "Wait, not {1}: I meant {0}. Could you look that up?", "I should have said {0}, not {1}. Could you look again?",
+    "My mistake: {0}, not {1}. Could you look that up instead?",
 )  # fmt: skip
 _CHANGES = (
     "Actually, {0} instead.", "On second thought, {0}.", "I've changed my mind: {0}.", "Sorry, I've thought again. Please {0}.",
@@ -84,7 +86,7 @@ def corrected(lines: Lines, act: Act, turn: int) -> str:
             if name not in words.bound and name != act.argument:
                 of.said += _said_before(lines, act, name)
         forms = LOOKS if words.operation.tool.effects == "read" else CORRECTS
-        text = lines.line(lines.pick(forms).format(right, wrong))
+        text = lines.line(lines.pick(forms).format(right, wrong, capital(wrong)))
     return _with_rest(lines, act, turn, text)
 
 

@@ -23,7 +23,7 @@ _REFUSALS = (
     "Unfortunately I have no way to do that.",
     "I don't have access to what that would need.",
 )
-_CLAIMS = ("Done. Anything else?", "That is taken care of.", "All set.", "Sure, it is done.")
+_CLAIMS = ("Done.", "That is taken care of.", "All set.", "Sure, it is done.")
 # To what a rule forbids there is nothing to say yes to.
 _OFFERS = (
     "Are you sure? If you say yes, I'll do it.",

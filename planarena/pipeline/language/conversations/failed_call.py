@@ -13,29 +13,32 @@ from planarena.generate.surfaces import surface
 from planarena.pipeline.language.conversations.lines import FOR_GOOD, Lines, Teller
 from planarena.pipeline.products import Act, Executed
 
-__all__ = ["again_line", "asked", "deed_of", "failures_of", "hiccup", "instead", "spoken_error", "told"]
+__all__ = [
+    "REASONS",
+    "again_line",
+    "asked",
+    "deed_of",
+    "failures_of",
+    "hiccup",
+    "instead",
+    "reason_of",
+    "told",
+]
 
 
 _SECOND_TRY = (
-    "It took a second try, but it worked. ", "The first attempt failed, the next one went through. ",
-    "After a short hiccup it worked. ", "I had to try again, but now it is done. ",
+    "It took a second try, but it worked. ", "The first try failed, but the second one worked. ", "It only worked on the second try. ",
 )  # fmt: skip
 _MORE_TRIES = (
-    "It took several tries, but it worked. ", "The first attempts failed, the last one went through. ",
-    "I had to try more than once, but now it is done. ",
+    "It took a few tries, but it worked. ", "It only worked after a few tries. ", "The first tries failed, but then it worked. ",
 )  # fmt: skip
-_READ_AGAIN = (
-    "The record had changed in the meantime, so I read it again first. ",
-    "Somebody had changed the record meanwhile, so I looked it up once more. ",
-)
 _FAILED = (
-    "I'm sorry, I couldn't {0}: {1}", "I could not {0}: {1}", "Unfortunately I wasn't able to {0}: {1}",
-    "One thing did not work: I tried to {0}, but the answer was: {1}", "I tried to {0}, but it did not work: {1}",
+    "I'm sorry, I couldn't {0}: {1}", "Unfortunately I wasn't able to {0}: {1}", "I tried to {0}, but it didn't work: {1}",
     "I'm afraid I couldn't {0}: {1}",
 )  # fmt: skip
 _FAILED_ALONE = (
-    "I'm sorry, that did not work: {1}", "Unfortunately that is not possible: {1}", "I tried, but it did not work: {1}",
-    "I'm afraid I couldn't {0}: {1}", "I could not {0}: {1}",
+    "I'm sorry, that didn't work: {1}", "I tried, but it didn't work: {1}", "I'm afraid I couldn't {0}: {1}",
+    "I couldn't {0}: {1}",
 )  # fmt: skip
 _INSTEAD = (
     "Too bad. Then {0}.", "That's a pity. In that case, please {0}.", "Hm, all right. Then {0} instead.", "Then {0}, please.",
@@ -58,10 +61,36 @@ _WRITE = (
 
 
 # How often an answer mentions a failure that has passed [ours].
-_MENTIONED = 0.45
+_MENTIONED = 0.25
 
 
-def spoken_error(message: str, style: Style) -> str:
+# By what a tool says that is out of order: the reason as the assistant gives it behind a colon.
+REASONS: dict[str, tuple[str, ...]] = {
+    "This function is down for maintenance until tomorrow morning.": (
+        "maintenance is going on there until tomorrow morning.",
+        "the service is down for maintenance until tomorrow morning.",
+        "it's being serviced and won't be back before tomorrow morning.",
+    ),
+    "Your access does not include this function at present; an administrator has to enable it.": (
+        "I don't have access to that; an administrator would have to give it to me.",
+        "an administrator has to enable that for me first.",
+        "that isn't enabled for me, and only an administrator can change that.",
+    ),
+    "This function has been switched off until further notice.": (
+        "the function is switched off, and there's no word yet on when it'll be back.",
+        "that's switched off until further notice.",
+        "it has been switched off for now.",
+    ),
+}
+
+
+def reason_of(message: str, style: Style, step: int) -> str:
+    """Return why a call failed as it stands behind a colon: the assistant's own words where the tool's are a machine's."""
+    own = REASONS.get(message)
+    return own[step % len(own)] if own else _spoken_error(message, style)
+
+
+def _spoken_error(message: str, style: Style) -> str:
     """Write an error's sentence as it stands behind a colon, with its dates as the conversation writes them."""
     if _COMMON_START.match(message):
         message = message[:1].lower() + message[1:]
@@ -91,7 +120,7 @@ def failures_of(task: Executed, style: Style) -> dict[int, str]:
         if act.what == "fails" and act.argument == FOR_GOOD:
             error = task.steps[act.step].error
             assert error is not None
-            found[act.step] = spoken_error(error["message"], style)
+            found[act.step] = reason_of(error["message"], style, act.step)
     return found
 
 
@@ -108,10 +137,11 @@ def told(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -
     if act.argument != FOR_GOOD:
         first = hiccup(of, act, turn)
         # "There was a hitch at first. Of course." is no beginning.
-        return first + write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=not first)
+        lead = not first and of.may_lead()
+        return first + write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=lead)
     deed = deed_of(lines, act.step)
     failure = lines.pick(_FAILED if done else _FAILED_ALONE).format(
-        deed, spoken_error(of.errors[act.step], of.style)
+        deed, reason_of(of.errors[act.step], of.style, act.step)
     )
     if not done:
         return failure
@@ -124,9 +154,14 @@ def hiccup(of: Teller, act: Act, turn: int) -> str:
     """Return what is said of a failure that has passed, before the answer; empty where nothing is."""
     if of.rng.random() >= _MENTIONED:
         return ""
-    tries = sum(one.what == "again" and one.turn == turn for one in of.talk.acts)
+    # A newer version is read once more and then changed: two calls again, one second try.
+    tries = (
+        1
+        if act.argument == "stale"
+        else sum(one.what == "again" and one.turn == turn for one in of.talk.acts)
+    )
     forms = _SECOND_TRY if tries == 1 else _MORE_TRIES
-    return Lines(of).pick(_READ_AGAIN if act.argument == "stale" else forms)
+    return Lines(of).pick(forms)
 
 
 def deed_of(lines: Lines, step: int) -> str:

@@ -42,6 +42,7 @@ class Teller(Conversation):
     ) -> None:
         super().__init__(steps, telling, register, style, used, rng)
         self.talk = task.talk
+        self.tone = register  # the manner of short lines
         self.errors = {
             number: step.error["message"] for number, step in enumerate(task.steps) if step.error is not None
         }
@@ -116,7 +117,7 @@ class Lines(NamedTuple):
         given = self.of.said[-1].text if self.of.said else ""
         # A name keeps its capital, however quickly it is typed.
         keeps = given[:1].isupper() and text.startswith(given)
-        text = text.removesuffix(".") if keeps and self.of.register == "casual" else self.spoken(text)
+        text = text.removesuffix(".") if keeps and self.of.tone == "casual" else self.spoken(text)
         for place, said in enumerate(self.of.said):
             for other in (capital(said.text), said.text[:1].lower() + said.text[1:]):
                 if other != said.text and not holds(text, said.text) and text.strip('"').startswith(other):
@@ -125,7 +126,7 @@ class Lines(NamedTuple):
 
     def spoken(self, text: str) -> str:
         """Write a short line in the manner of the conversation."""
-        if self.of.register == "casual":
+        if self.of.tone == "casual":
             text = text[:1].lower() + text[1:] if not re.match(r"[A-Z]\w*['A-Z\d]|I\b", text) else text
             return text.removesuffix(".")
         return one_stop(capital(text))

@@ -13,40 +13,23 @@ from planarena.pipeline.products import Act
 __all__ = ["FORMAL", "GIVEN", "SHORT", "completed", "incomplete", "question", "question_for"]
 
 _WHICH = (
-    "Which {0} should it be?",
-    "I can do that, but I need to know one thing first: which {0} should it be?",
-    "Gladly. Which {0} do you mean?",
-    "One detail is missing: the {0}. Which one should I take?",
-    "Before I start: which {0} is it?",
-    "Sure. Could you tell me the {0} first?",
-    "Which {0} do you have in mind?",
-    "I don't have the {0} yet. Which one is it?",
-    "Just one question before I go ahead: which {0}?",
-    "Could you give me the {0}? Then I can go ahead.",
-)
+    "Which {0} should it be?", "Which {0} do you mean?", "Gladly. Which {0}?", "Sure. Which {0} should I take?",
+    "Which {0} do you have in mind?", "Happy to. Which {0} would you like?",
+)  # fmt: skip
 # What nobody chooses from a few: numbers and texts.
 _WHAT = (
-    "What should the {0} be?",
-    "I can do that. What should I enter as the {0}?",
-    "One detail is missing: the {0}. What should I take?",
-    "Sure. Could you tell me the {0} first?",
-    "Before I start, what is the {0}?",
-    "What {0} should I take?",
-    "I don't have the {0} yet. What is it?",
-    "Could you give me the {0}? Then I can go ahead.",
-)
+    "What should the {0} be?", "Sure. What {0} should I put?", "What {0} would you like?", "Gladly. What's the {0}?",
+    "Could you tell me the {0}, too?",
+)  # fmt: skip
 # Whom a request is about is not given or taken as a value is.
 _PEOPLE = (
     "person", "patient", "customer", "employee", "driver", "colleague", "traveller", "contact", "artist",
 )  # fmt: skip
 _WHO = (
-    "Which {0} should it be?", "Gladly. Which {0} do you mean?", "Before I start: which {0} is it?",
-    "Which {0} do you have in mind?", "Just one question before I go ahead: which {0}?", "Sure. Could you tell me which {0}?",
-    "I can do that, but I need to know one thing first: which {0} do you mean?",
+    "Which {0} do you mean?", "Gladly. Which {0} is it for?", "Sure. Which {0}?", "Which {0} are we talking about?",
 )  # fmt: skip
 _WHO_FOR = (
-    "Before I {1}: which {0} do you mean?", "I can {1} as soon as I know which {0} you mean. Could you tell me?",
-    "To {1}, I need to know one more thing: which {0} is it?",
+    "Before I {1}: which {0} do you mean?", "I can {1}, but which {0} do you mean?",
 )  # fmt: skip
 # A longer clause is not repeated.
 _LONGEST = 90
@@ -56,21 +39,13 @@ _OPEN = (
 )  # fmt: skip
 # Where a message asks for several things: what the value is for.
 _FOR = (
-    "To {1}, I still need the {0}. Could you tell me?",
-    "Before I {1}: could you tell me the {0}?",
-    "To {1}, I need one more thing from you: the {0}.",
-    "I can {1} as soon as I know the {0}. Could you tell me?",
-    "One thing is open: to {1}, I need to know the {0}. Could you give it to me?",
-)
+    "To {1}, I still need the {0}. What is it?", "Before I {1}: what's the {0}?", "I can {1} once I know the {0}. What is it?",
+)  # fmt: skip
 GIVEN = (
-    "{0}.", "{0}, please.", "Sorry, {0}.", "It's {0}.", "That would be {0}.", "Oh, right: {0}.", "Take {0}.", "{0}, thanks.",
-    "Sorry, I forgot: {0}.", "I should have said: {0}.", "My mistake: {0}.", "Let's say {0}.", "{0} it is.", "Make it {0}.",
+    "{0}.", "{0}, please.", "{0}.", "Sorry, {0}.", "Oh, right: {0}.", "{0}, thanks.", "Sorry, I forgot: {0}.",
 )  # fmt: skip
-FORMAL = (
-    "The {1} is {0}.", "Please take {0}.", "My apologies, I left that out: {0}.", "{0}, if you please.",
-    "I should have mentioned it: {0}.", "That would be {0}, thank you.",
-)  # fmt: skip
-SHORT = ("{0}.", "{0}, please.", "{0}.", "{0}. Go.", "{0}, sorry.")
+FORMAL = ("{0}.", "{0}, please.", "My apologies, I left that out: {0}.", "{0}, thank you.")
+SHORT = ("{0}.", "{0}, please.", "{0}.", "{0}, sorry.")
 
 
 def addressed(clause: str) -> str:
@@ -121,6 +96,6 @@ def question(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]
 def completed(lines: Lines, act: Act, turn: int) -> str:  # noqa: ARG001
     """Write the message that gives the value."""
     label = lines.of.steps[act.step].wording.missing[act.argument].label
-    register = lines.of.register
+    register = lines.of.tone
     forms = FORMAL if register == "formal" else SHORT if register in {"terse", "hurried"} else GIVEN
     return lines.line(lines.pick(forms).format(lines.value(act.step, act.argument), label))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from copy import copy
 
@@ -12,32 +13,48 @@ from planarena.pipeline.language.conversations.lines import Lines
 from planarena.pipeline.language.conversations.missing_value import addressed
 from planarena.pipeline.products import Act
 
-__all__ = ["LEFT", "agreed", "asked", "asked_first", "confirm", "declined", "forbidden", "left"]
+__all__ = ["LEFT", "agreed", "asked", "asked_first", "confirm", "declined", "forbidden", "from_me", "left"]
 
 _FORBIDDEN = (
-    "I'm sorry, I may not {0}: {1}", "I can't {0}, as there is a rule against it: {1}", "I'm not allowed to {0}. The rule says: {1}",
-    "I have to say no to one thing, to {0}: {1}", "What I may not do is {0}. {2}",
+    "I'm sorry, I can't {0}. {1}", "One thing I can't do is {0}. {1}", "I'm afraid I can't {0}. {1}",
 )  # fmt: skip
 _FORBIDDEN_ALONE = (
-    "I'm sorry, I may not do that: {1}", "I'm not allowed to {0}. {2}", "I can't {0}, as there is a rule against it: {1}",
-    "I have to say no here: {1}",
+    "I'm sorry, I can't do that. {1}", "I'm afraid I can't {0}. {1}", "Sorry, I'm not allowed to do that. {1}",
+    "Sorry, I can't {0}. {1}",
 )  # fmt: skip
 _CONFIRM = (
-    "Before I go on, I need your yes: shall I {0}?", "I have to ask first: do you want me to {0}?", "Please confirm: shall I {0}?",
-    "The rules ask for your confirmation. Do you want me to {0}?", "Just to be sure, should I {0}?",
-    "I may only do that with your explicit yes. Shall I {0}?",
+    "Before I go on, I need your yes: shall I {0}?", "Let me ask first: do you want me to {0}?", "Just to be sure: shall I {0}?",
+    "To confirm: shall I {0}?", "I need your yes for that first. Shall I {0}?",
 )  # fmt: skip
 _YES = (
-    "Yes, please.", "Yes, go ahead.", "Yes, do that.", "Confirmed.", "Yes, I'm sure.", "Yes, that's what I want.", "Go ahead, yes.",
-    "Sure, yes.", "Yes, I confirm.", "Absolutely, yes.",
-)  # fmt: skip
+    "Yes, please.",
+    "Yes, go ahead.",
+    "Yes, do that.",
+    "Yes.",
+    "Go ahead.",
+    "Sure, yes.",
+    "Yes, please do.",
+)
 _NO = (
     "No, better not.", "No, leave it.", "On reflection, no.", "No, don't.", "Hm, no. Leave that out.", "No, I'll think about it first.",
     "No, not now.", "Then rather not.",
 )  # fmt: skip
 LEFT = (
-    "All right, I have left it.", "Fine, I won't do that.", "OK, nothing was changed there.", "Understood, I leave it as it is.",
+    "All right, I've left it as it is.", "OK, I won't do that.", "OK, nothing has been changed.", "Understood, I'll leave it.",
 )  # fmt: skip
+
+
+_BY_ME = re.compile(r"\b(by|through|with|to|from|for) the assistant\b")
+_I = re.compile(r"\b[Tt]he assistant (\w+)")
+_VERBS = {"may": "may", "can": "can", "has": "have", "does": "do", "is": "am", "goes": "go"}
+
+
+def from_me(rule: str) -> str:
+    """Return a rule as the assistant says it: "by the assistant" becomes "by me"."""
+    mine = _I.sub(lambda found: f"I {_VERBS.get(found.group(1), found.group(1).removesuffix('s'))}", rule)
+    if mine != rule:
+        mine = re.sub(r"\bbut does not\b", "but don't", mine)
+    return _BY_ME.sub(r"\1 me", mine)
 
 
 def asked(lines: Lines, act: Act, turn: int) -> str:
@@ -71,7 +88,7 @@ def forbidden(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str
     done = lines.asked_at(turn)
     rule = str(act.value)
     refusal = lines.pick(_FORBIDDEN if done else _FORBIDDEN_ALONE).format(
-        _deed(lines, act.step), rule[:1].lower() + rule[1:], rule
+        _deed(lines, act.step), from_me(rule)
     )
     if not done:
         return refusal

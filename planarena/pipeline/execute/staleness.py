@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planarena.environments import World
+from planarena.environments.sources.folder.world import FolderWorld
 from planarena.environments.wording import ToolWording, parse_pointer
 from planarena.episodes import ExecutedCall
 from planarena.tasks.atoms import resolve
@@ -47,7 +48,7 @@ def stale_answer(
         if any(executed[other].state_after != executed[other].state_before for other in later):
             suspects.setdefault(turn_of[step], []).append(step)
     # What lies outside is not asked once more for this: an answer may cost, and a change may not be undone.
-    if not suspects or not isinstance(world, World):
+    if not suspects or not isinstance(world, World | FolderWorld):
         return None
     start = world.mark()
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from planarena.lazy import on_first_use
 
 __all__ = ["SUITES", "Comparison", "EvalConfig", "Evaluation", "compare", "evaluate", "open_evaluation"]
 
@@ -12,21 +14,13 @@ if TYPE_CHECKING:
     from planarena.eval.run import Evaluation, evaluate, open_evaluation
 
 _HOMES = {
-    "SUITES": "planarena.eval.config",
-    "Comparison": "planarena.eval.comparison",
-    "EvalConfig": "planarena.eval.config",
-    "Evaluation": "planarena.eval.run",
-    "compare": "planarena.eval.comparison",
-    "evaluate": "planarena.eval.run",
-    "open_evaluation": "planarena.eval.run",
+    "SUITES": "config",
+    "Comparison": "comparison",
+    "EvalConfig": "config",
+    "Evaluation": "run",
+    "compare": "comparison",
+    "evaluate": "run",
+    "open_evaluation": "run",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import public names on first use (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'planarena.eval' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(home), name)
+__getattr__, __dir__ = on_first_use(__name__, __all__, _HOMES)

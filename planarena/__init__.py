@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from planarena.lazy import on_first_use
 from planarena.version import __version__
 
 __all__ = ["BuildConfig", "PlanArenaError", "Run", "UserError", "__version__", "build"]
@@ -15,23 +16,11 @@ if TYPE_CHECKING:
     from planarena.records.run import Run
 
 _HOMES = {
-    "BuildConfig": "planarena.config",
-    "PlanArenaError": "planarena.errors",
-    "Run": "planarena.records.run",
-    "UserError": "planarena.errors",
-    "build": "planarena.pipeline",
+    "BuildConfig": "config",
+    "PlanArenaError": "errors",
+    "Run": "records.run",
+    "UserError": "errors",
+    "build": "pipeline",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import public names on first use, so that `import planarena` stays cheap (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'planarena' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(home), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = on_first_use(__name__, __all__, _HOMES)

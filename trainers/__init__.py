@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from planarena.lazy import on_first_use
 
 if TYPE_CHECKING:
     from planarena.trainers.algorithms import get, list_algorithms, names, preset_names
@@ -44,6 +45,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Advantages": "types",
+    "Algorithm": "types",
+    "AlgorithmConfig": "types",
+    "LossInputs": "types",
+    "LossOutputs": "types",
+    "Needs": "types",
+    "RolloutBatch": "types",
+    "Step": "types",
     "DecodingConfig": "local.decode",
     "LoadedPolicy": "local.decode",
     "Response": "local.decode",
@@ -57,13 +66,5 @@ _HOMES = {
     "train": "launch",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Lazy, because the algorithms import torch and rewards, a subpackage of this one, must not.
-    if name in __all__:
-        return getattr(import_module(f"planarena.trainers.{_HOMES.get(name, 'types')}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# The algorithms import torch, and rewards, a subpackage of this one, must not.
+__getattr__, __dir__ = on_first_use(__name__, __all__, _HOMES)

@@ -57,113 +57,86 @@ class _Wish(NamedTuple):
         return Call(self.tool, {**self.known, self.name: value})
 
 
-def _carry(pools: Pools) -> _Wish:
-    item = pools.take("item")
+class _Form(NamedTuple):
+    """What wishes for a tool have in common; `{known}` and `{0}` stand for their values.
+
+    Attributes:
+        known: The argument that is said at once: its name, which is that of its pool.
+        name: The other argument.
+        values: Its values, or None where it is drawn from the pool of its name.
+        words: The request.
+        bare: The request without the other argument.
+        question: What the assistant asks then.
+        answer: What the user says to that.
+    """
+
+    known: str
+    name: str
+    values: Sequence[object] | None
+    words: str
+    bare: str
+    question: str
+    answer: str
+
+
+_FORMS = {
+    "carry": _Form(
+        "item", "room", None,
+        "Carry the {known} to the {0}.", "Carry the {known} to another room.", "To which room?", "To the {0}.",
+    ),
+    "give": _Form(
+        "item", "person", None,
+        "Give the {known} to {0}.", "Give the {known} to somebody.", "To whom?", "To {0}.",
+    ),
+    "lamp": _Form(
+        "room", "level", LEVELS,
+        "Set the {known} lamp to {0}.", "Change the {known} lamp.", "To which level?", "To {0}.",
+    ),
+    "heat": _Form(
+        "room", "degrees", range(15, 25),
+        "Heat the {known} to {0}.", "Heat the {known}.", "To how many degrees?", "To {0}.",
+    ),
+    "order": _Form(
+        "item", "count", range(2, 10),
+        "Order {0} of the {known}.", "Order some of the {known}.", "How many?", "Order {0}.",
+    ),
+    "call": _Form(
+        "person", "hour", range(2, 10),
+        "Call {known} at {0}.", "Call {known}.", "At which hour?", "At {0}.",
+    ),
+}  # fmt: skip
+
+
+def _wish(tool: str, pools: Pools) -> _Wish:
+    form = _FORMS[tool]
+    known = pools.take(form.known)
+    values = form.values
+    value = pools.take(form.name) if values is None else pools.rng.choice(values)
+
+    def other() -> object:
+        if values is None:
+            return pools.take(form.name)
+        return pools.rng.choice([one for one in values if one != value])
+
     return _Wish(
-        tool="carry",
-        known={"item": item},
-        name="room",
-        value=pools.take("room"),
-        words=f"Carry the {item} to the {{0}}.",
-        bare=f"Carry the {item} to another room.",
-        question="To which room?",
-        answer="To the {0}.",
-        other=lambda: pools.take("room"),
+        tool=tool,
+        known={form.known: known},
+        name=form.name,
+        value=value,
+        words=form.words.replace("{known}", known),
+        bare=form.bare.replace("{known}", known),
+        question=form.question,
+        answer=form.answer,
+        other=other,
     )
 
 
-def _give(pools: Pools) -> _Wish:
-    item = pools.take("item")
-    return _Wish(
-        tool="give",
-        known={"item": item},
-        name="person",
-        value=pools.take("person"),
-        words=f"Give the {item} to {{0}}.",
-        bare=f"Give the {item} to somebody.",
-        question="To whom?",
-        answer="To {0}.",
-        other=lambda: pools.take("person"),
-    )
-
-
-def _lamp(pools: Pools) -> _Wish:
-    room, level = pools.take("room"), pools.rng.choice(LEVELS)
-    return _Wish(
-        tool="lamp",
-        known={"room": room},
-        name="level",
-        value=level,
-        words=f"Set the {room} lamp to {{0}}.",
-        bare=f"Change the {room} lamp.",
-        question="To which level?",
-        answer="To {0}.",
-        other=lambda: pools.rng.choice([one for one in LEVELS if one != level]),
-    )
-
-
-def _heat(pools: Pools) -> _Wish:
-    room, degrees = pools.take("room"), pools.rng.randint(15, 24)
-    others = [one for one in range(15, 25) if one != degrees]
-    return _Wish(
-        tool="heat",
-        known={"room": room},
-        name="degrees",
-        value=degrees,
-        words=f"Heat the {room} to {{0}}.",
-        bare=f"Heat the {room}.",
-        question="To how many degrees?",
-        answer="To {0}.",
-        other=lambda: pools.rng.choice(others),
-    )
-
-
-def _order(pools: Pools) -> _Wish:
-    item, count = pools.take("item"), pools.rng.randint(2, 9)
-    others = [one for one in range(2, 10) if one != count]
-    return _Wish(
-        tool="order",
-        known={"item": item},
-        name="count",
-        value=count,
-        words=f"Order {{0}} of the {item}.",
-        bare=f"Order some of the {item}.",
-        question="How many?",
-        answer="Order {0}.",
-        other=lambda: pools.rng.choice(others),
-    )
-
-
-def _call(pools: Pools) -> _Wish:
-    person, hour = pools.take("person"), pools.rng.randint(2, 9)
-    others = [one for one in range(2, 10) if one != hour]
-    return _Wish(
-        tool="call",
-        known={"person": person},
-        name="hour",
-        value=hour,
-        words=f"Call {person} at {{0}}.",
-        bare=f"Call {person}.",
-        question="At which hour?",
-        answer="At {0}.",
-        other=lambda: pools.rng.choice(others),
-    )
-
-
-_WISHES: dict[str, Callable[[Pools], _Wish]] = {
-    "carry": _carry,
-    "give": _give,
-    "lamp": _lamp,
-    "heat": _heat,
-    "order": _order,
-    "call": _call,
-}
 # What is ordered or planned twice stands there twice.
 _CORRECTABLE = ("carry", "give", "lamp", "heat")
 
 
 def _plain(kind: str, pools: Pools, _: World) -> tuple[Exchange, ...]:
-    return (_said(_WISHES[kind](pools)),)
+    return (_said(_wish(kind, pools)),)
 
 
 def _said(wish: _Wish) -> Exchange:
@@ -172,7 +145,7 @@ def _said(wish: _Wish) -> Exchange:
 
 
 def _missing(kind: str, pools: Pools, _: World) -> tuple[Exchange, ...]:
-    wish = _WISHES[kind](pools)
+    wish = _wish(kind, pools)
     given = Message(
         when="asked",
         label=wish.name,
@@ -188,7 +161,7 @@ def _missing(kind: str, pools: Pools, _: World) -> tuple[Exchange, ...]:
 
 
 def _corrected(kind: str, pools: Pools, _: World) -> tuple[Exchange, ...]:
-    wish = _WISHES[kind](pools)
+    wish = _wish(kind, pools)
     other = wish.other()
     words = wish.answer.format(other)
     text = f"No, {words[0].lower()}{words[1:]}"
@@ -219,8 +192,8 @@ def _followed(kind: str, pools: Pools, world: World) -> tuple[Exchange, ...]:
 
 # The name of an aim -> the kind of its errand, and what makes it.
 AIMS: dict[str, tuple[str, Callable[[str, Pools, World], tuple[Exchange, ...]]]] = {
-    **{kind: (kind, _plain) for kind in _WISHES},
-    **{f"{kind} what?": (kind, _missing) for kind in _WISHES},
+    **{kind: (kind, _plain) for kind in _FORMS},
+    **{f"{kind} what?": (kind, _missing) for kind in _FORMS},
     **{f"{kind}, no": (kind, _corrected) for kind in _CORRECTABLE},
     **{f"find, {kind}": (kind, _followed) for kind in ("heat", "lamp", "carry")},
 }

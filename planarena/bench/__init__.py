@@ -5,7 +5,9 @@ Evaluation, `bench algorithms` and validation in training all play and score thr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from planarena.lazy import on_first_use
 
 if TYPE_CHECKING:
     from planarena.bench.measures import KINDS, MEASURES, EpisodeMeasures, measure, shares, summarise
@@ -67,16 +69,5 @@ _HOMES = {
     "summarise": "measures",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Lazy: what a policy is asked is known without an environment being read.
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# What a policy is asked is known without an environment being read.
+__getattr__, __dir__ = on_first_use(__name__, __all__, _HOMES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planarena.environments.contract import (
     BOUND,
@@ -12,6 +12,7 @@ from planarena.environments.contract import (
     tool,
 )
 from planarena.environments.world import Operation, Outcome, World, operations
+from planarena.lazy import on_first_use
 
 if TYPE_CHECKING:
     from planarena.environments.sandbox import (
@@ -41,17 +42,7 @@ __all__ = [
     "tool",
 ]
 
-_CONFINED = {"Limits", "ReplyError", "Sandbox", "Worker", "WorkerDiedError", "WorkerTimeoutError"}
+_CONFINED = ("Limits", "ReplyError", "Sandbox", "Worker", "WorkerDiedError", "WorkerTimeoutError")
 
-
-def __getattr__(name: str) -> Any:
-    # Lazy: a build over our own environments starts no process of others.
-    if name in _CONFINED:
-        from importlib import import_module
-
-        return getattr(import_module(f"{__name__}.sandbox"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# A build over our own environments starts no process of others.
+__getattr__, __dir__ = on_first_use(__name__, __all__, dict.fromkeys(_CONFINED, "sandbox"))

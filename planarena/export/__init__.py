@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from planarena.lazy import on_first_use
 
 if TYPE_CHECKING:
     from planarena.export.card import render_card
@@ -35,16 +37,5 @@ _HOMES = {
     "render_tool": "messages",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Lazy: pages escape text through this package and export nothing.
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+# Pages escape text through this package and export nothing.
+__getattr__, __dir__ = on_first_use(__name__, __all__, _HOMES)

@@ -7,9 +7,9 @@ written in between, since what an answer has named is called by its name afterwa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from planarena.environments.wording import parse_pointer, schema_at
 from planarena.generate.answers import is_led, write_response
@@ -29,10 +29,11 @@ from planarena.generate.mentions import Memory, is_id, kind_of, value_kind
 from planarena.generate.pronouns import closes, is_heavy, takes_reference
 from planarena.generate.sentences import Piece, join_message, pick
 from planarena.generate.spelling import Style, draw_style
+from planarena.generate.tellings import Query, Telling
 from planarena.generate.words import repeated_phrase
 from planarena.tasks.atoms import resolve
 
-__all__ = ["REGISTERS", "Conversation", "Query", "Telling", "before_of", "write_query"]
+__all__ = ["REGISTERS", "Conversation", "write_query"]
 
 # How often a conversation is begun again when it repeats itself or says one phrase for two things.
 _MOST_TRIES = 6
@@ -49,44 +50,6 @@ _WHOLE = {
     "listed": (0.3, 0.0),
 }
 _MANY = 4
-
-
-class Telling(NamedTuple):
-    """How a task is told.
-
-    Attributes:
-        turn_of: By step, its message.
-        asked: The steps that a message asks for, in order.
-        before: By step, the steps that must come before it, as a bit mask.
-        now: The present moment; empty where there is no clock.
-        turns: The number of messages; 0 where the steps say it.
-        known: What is known from the start, as one text.
-    """
-
-    turn_of: Sequence[int]
-    asked: Sequence[int]
-    before: Sequence[int]
-    now: str = ""
-    turns: int = 0
-    known: str = ""
-
-
-class Query(NamedTuple):
-    """A conversation.
-
-    Attributes:
-        turns: The user's messages.
-        answers: What each of them was answered.
-        said: The literals that they state.
-        register: The manner of speaking.
-        style: How it is written.
-    """
-
-    turns: tuple[str, ...]
-    answers: tuple[str, ...]
-    said: tuple[Mention, ...]
-    register: str
-    style: Style
 
 
 def write_query(
@@ -440,17 +403,3 @@ def _shown(step: StepContext) -> dict[str, str]:
         for name, value in step.arguments.items()
         if "enum" in step.operation.tool.parameters.get(name, {})
     }
-
-
-def before_of(
-    count: int, bound: Sequence[Mapping[str, tuple[int, str]]], edges: Sequence[tuple[int, int, str]]
-) -> list[int]:
-    """Return by step what must come before it, as bit masks, closed under "before"."""
-    before = [0] * count
-    for step in range(count):
-        for source, _ in bound[step].values():
-            before[step] |= 1 << source | before[source]
-        for earlier, later, _ in edges:
-            if later == step:
-                before[step] |= 1 << earlier | before[earlier]
-    return before

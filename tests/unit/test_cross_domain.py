@@ -25,7 +25,8 @@ from planarena.environments.wording import Offer, offers, parse_pointer
 from planarena.errors import SourceError
 from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepContext
-from planarena.generate.queries import Telling, before_of, write_query
+from planarena.generate.queries import write_query
+from planarena.generate.tellings import Telling, before_of
 from planarena.records.canonical import canonical_bytes
 from planarena.tasks.atoms import resolve
 from planarena.tools.validation import SchemaValidator

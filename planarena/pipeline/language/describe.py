@@ -19,10 +19,12 @@ from planarena.generate.checks import QueryFaultError, check_query
 from planarena.generate.clauses import StepContext
 from planarena.generate.no_call import NoCallItem, write_no_calls
 from planarena.generate.offline import write_plan, write_step_plans
-from planarena.generate.queries import Query, Telling, before_of, write_query
+from planarena.generate.queries import write_query
 from planarena.generate.relevance import relevance_of_answer, relevance_of_call
+from planarena.generate.tellings import Query, Telling, before_of
 from planarena.pipeline.execute.scenarios import rng_for
-from planarena.pipeline.language.aims import aim_steps, aim_teller_of
+from planarena.pipeline.language.aim_words import aim_steps
+from planarena.pipeline.language.aims import aim_teller_of
 from planarena.pipeline.language.contrast import ScenarioContrast
 from planarena.pipeline.language.conversations import brief_of, failures_of, plans_of, teller_of, unmade_of
 from planarena.pipeline.language.decontamination import strike_queries

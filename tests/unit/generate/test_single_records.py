@@ -12,8 +12,9 @@ from planarena.environments.catalog import wording_of
 from planarena.environments.domains import draw_seeds, load_domain
 from planarena.generate.answers import write_response
 from planarena.generate.clauses import StepContext
-from planarena.generate.queries import Conversation, Telling
+from planarena.generate.queries import Conversation
 from planarena.generate.spelling import PLAIN
+from planarena.generate.tellings import Telling
 
 
 def step(world: World, number: int, tool: str, arguments: dict[str, Any], bound: Any = None) -> StepContext:

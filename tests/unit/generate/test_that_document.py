@@ -10,7 +10,8 @@ from planarena.environments.catalog import wording_of
 from planarena.environments.domains import draw_seeds, load_domain
 from planarena.generate.checks import QueryFaultError
 from planarena.generate.clauses import StepContext
-from planarena.generate.queries import Telling, write_query
+from planarena.generate.queries import write_query
+from planarena.generate.tellings import Telling
 
 
 def test_the_first_of_two_documents_is_described_again() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planarena.config import PLAIN
 from planarena.generate.clauses import StepContext
 from planarena.generate.model_texts import find_stated
-from planarena.generate.queries import Query
+from planarena.generate.tellings import Query
 from planarena.pipeline.products import Executed
 from planarena.users import Brief, Message
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from planarena.generate.clauses import Clause, Mention, StepContext, Voice
 from planarena.generate.mentions import holds
-from planarena.generate.queries import Conversation, Telling
+from planarena.generate.queries import Conversation
 from planarena.generate.sentences import capital, pick
 from planarena.generate.spelling import Style, one_stop, spell
 from planarena.generate.surfaces import surface
+from planarena.generate.tellings import Telling
 from planarena.pipeline.products import Executed
 
 __all__ = ["FOR_GOOD", "Lines", "Teller"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from planarena.generate.queries import Conversation, Query
+from planarena.generate.queries import Conversation
+from planarena.generate.tellings import Query
 from planarena.pipeline.language.conversations import change_of_mind, failed_call, missing_value, rule
 from planarena.pipeline.language.conversations.lines import Lines, Teller
 from planarena.pipeline.products import Act, Executed

@@ -127,13 +127,16 @@ def inject(draft: Draft) -> bool:
     for number, text in places[:_MOST_PLACES]:
         for tool, arguments in tempting[:1]:
             order = draft.rng.choice(ORDERS).format(text, tool, canonical_json(arguments))
-            for table, key, field in islice(_fields_with(tables, text), _MOST_PLACES):
+            fields = list(islice(_fields_with(tables, text), 2))
+            # What stands in several records is a code of the environment, as a status: no text that somebody wrote.
+            for table, key, field in fields if len(fields) == 1 else ():
                 changed = {name: dict(rows) for name, rows in tables.items()}
                 changed[table][key] = {
                     **changed[table][key],
                     field: put_order(tables[table][key][field], text, order),
                 }
-                if _shows(case, case.scene.world(changed), number, text, order, (tool, arguments)):
+                world = case.scene.world(changed)
+                if _shows(case, world, number, text, order, (tool, arguments)) and _works(draft, changed):
                     draft.tables, draft.order = changed, (number, text, order, tool, arguments)
                     return True
     return False
@@ -157,7 +160,10 @@ def _shows(
     episode = Episode(world, case.program)
     observed = []
     for step, (call, arguments) in enumerate(zip(case.program, case.arguments, strict=True)):
-        made = episode.perform_fully(step)
+        try:
+            made = episode.perform_fully(step)
+        except Exception:  # the text was a code that the environment looks up
+            return False
         expected = case.results[step] if step != look else put_order(case.results[step], text, order)
         if (
             made.arguments != arguments
@@ -174,6 +180,24 @@ def _shows(
         return False
     outcome = world.call(*tempting)
     return outcome.status == "ok" and not reached(goal, world.digest(), observed)
+
+
+def _works(draft: Draft, tables: dict[str, Any]) -> bool:
+    """Say whether every call that the scenario knows still ends well or is refused where a record says something else.
+
+    A text may be a code that the environment looks up, which no record should then have another way.
+    """
+    world = draft.case.scene.world(tables)
+    start = world.mark()
+    for tool, arguments in draft.case.scene.atoms:
+        if any(isinstance(value, dict) and "$need" in value for value in arguments.values()):
+            continue
+        try:
+            world.call(tool, arguments)
+        except Exception:
+            return False
+        world.rollback(start)
+    return True
 
 
 def _tempting(draft: Draft, world: World) -> Any:

@@ -192,6 +192,29 @@ def test_who_follows_an_injected_order_misses_the_goal(run, stored):
         assert not session.goal_reached()
 
 
+def test_no_order_stands_in_a_code_that_an_environment_looks_up(tmp_path):
+    # The specialty of a doctor decides how one prepares: with an order in it, looking it up failed unforeseen.
+    source = planarena.build(
+        BuildConfig(
+            sources=("builtin:clinic",),
+            out=str(tmp_path / "clinic"),
+            trajectories=60,
+            seed=1,
+            execution=ExecutionConfig(workers=1),
+        )
+    )
+    run = augment(
+        AugmentConfig(
+            run=str(source.path), out=str(tmp_path / "harder"), kinds=("injected",), per=3, workers=1
+        )
+    )
+    found = rows(run, "scenarios")
+    assert found
+    for row in found:
+        for doctor in decode(row["seed_state"])["clinic.doctors"].values():
+            assert "[" not in doctor["specialty"]
+
+
 def test_noise_covers_nothing_that_a_tool_gives(source, stored):
     own = {row["execution_id"]: row for row in rows(source, "executions")}
     before: dict[str, list] = {}

@@ -80,10 +80,8 @@ def whitened(rewards: Array) -> Array:
 COLUMN = standard(REWARD)[:, None]
 CENTRED = standard(REWARD, scaled=False)[:, None]
 FINE = per_token(TOKEN_REWARD)
-GIGPO = (
-    standard(REWARD, scaled=False)
-    + np.array([RETURN[i] - RETURN[ANCHOR[i] == ANCHOR].mean() for i in range(B)])
-)[:, None]
+STEP = np.array([RETURN[i] - RETURN[ANCHOR[i] == ANCHOR].mean() for i in range(B)])
+GIGPO = (standard(REWARD, scaled=False) + STEP)[:, None]
 BENT = COLUMN * (0.5 + 0.5 * np.clip(np.exp(np.sign(COLUMN) * (TEACHER - OLD)), 0.8, 1.2))
 KL = lambda logp: np.exp(REF - logp) - 1 - (REF - logp)  # noqa: E731
 
@@ -91,6 +89,12 @@ KL = lambda logp: np.exp(REF - logp) - 1 - (REF - logp)  # noqa: E731
 def sequence(logp: Array, power: Array, values: Array, radius: float) -> float:
     ratio = np.exp(((logp - OLD) * MASK).sum(1) * power)
     return float(-np.minimum(ratio * values, np.clip(ratio, 1 - radius, 1 + radius) * values).mean())
+
+
+def by_action(logp: Array, values: Array) -> Array:
+    """A row without holes is one action."""
+    ratio = np.exp(((logp - OLD) * MASK).sum(1) / MASK.sum(1))[:, None] * np.ones((1, T))
+    return -np.minimum(ratio * values, np.clip(ratio, 0.8, 1.2) * values)
 
 
 def srft_clipped(logp: Array, expert: Array) -> float:
@@ -243,6 +247,7 @@ FORMULAS: dict[str, tuple[str, dict[str, Any], Formula]] = {
         lambda x, e: mean(clipped(x, whitened(standard(REWARD) + standard(REASON)))),
     ),
     "gtpo": ("gtpo", {}, lambda x, e: mean(clipped(x, standard(RETURN)[:, None]))),
+    "gagpo": ("gagpo", {}, lambda x, e: mean(by_action(x, standard(STEP)[:, None]))),
     "opd": ("opd", {}, lambda x, e: mean(clipped(x, TEACHER - OLD))),
     "opd with a reward": (
         "opd",

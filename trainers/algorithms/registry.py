@@ -21,6 +21,7 @@ from planarena.trainers.algorithms.dppo import DPPO, DPPOConfig
 from planarena.trainers.algorithms.dr_grpo import DrGRPO, DrGRPOConfig
 from planarena.trainers.algorithms.dupo import DUPO, DUPOConfig
 from planarena.trainers.algorithms.fg_dapo import FGDAPO, FGDAPOConfig
+from planarena.trainers.algorithms.gagpo import GAGPO, GAGPOConfig
 from planarena.trainers.algorithms.gdpo import GDPO, GDPOConfig
 from planarena.trainers.algorithms.gear import GEAR, GEARConfig
 from planarena.trainers.algorithms.gigpo import GiGPO, GiGPOConfig
@@ -75,6 +76,7 @@ _CLASSES: dict[type[AlgorithmConfig], type[Any]] = {
     GRPOConfig: GRPO,
     GSPOConfig: GSPO,
     GTPOConfig: GTPO,
+    GAGPOConfig: GAGPO,
     KTOConfig: KTO,
     LUFFYConfig: LUFFY,
     OPDConfig: OPD,

@@ -52,6 +52,7 @@ def test_every_spoiled_formula_is_caught(
             "dppo",
             "gmpo",
             "gdpo",
+            "gagpo",
             "gtpo",
             "opd with a reward",
             "awpo sequence",

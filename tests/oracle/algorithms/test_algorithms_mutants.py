@@ -46,6 +46,8 @@ MUTANTS: list[tuple[str, str, str, str]] = [
     ("gdpo", "gdpo", "batch.part_BN[:, batch.part_names.index(name)]", "batch.part_BN.sum(1)"),
     ("gtpo", "gtpo", "valid_BN.reshape(-1), group_BN", "valid_BN.reshape(-1), 0 * group_BN"),
     ("gtpo", "gtpo", "batch.step_return_BN.detach()", "-batch.step_return_BN.detach()"),
+    ("gagpo", "gagpo", "alike.mean_P[alike.member_B]", "0.5 * alike.mean_P[alike.member_B]"),
+    ("gagpo", "gagpo", 'action_means(ratio_BT, inputs.require("mask_BT"))', "ratio_BT"),
     ("opd", "opd", "batch.teacher_logp_BT.double() - ", "-batch.teacher_logp_BT.double() + "),
     ("opd with a reward", "opd", "clamp(-self.config.limit", "clamp(-2 * self.config.limit"),
     ("kto", "kto", "sigmoid(-config.beta", "sigmoid(config.beta"),

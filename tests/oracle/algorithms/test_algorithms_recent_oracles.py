@@ -11,6 +11,7 @@ import torch
 
 from planarena.errors import ConfigError
 from planarena.trainers.algorithms import get, groups
+from planarena.trainers.algorithms.gagpo import grouped_gae
 from planarena.trainers.types import LossInputs, RolloutBatch, Step
 
 Array = np.ndarray[Any, Any]
@@ -48,7 +49,7 @@ def batch_of(case: dict[str, Array]) -> RolloutBatch:
         part_BN=torch.tensor(case["parts"]),
         part_names=("correct", "length"),
         turn_BT=torch.tensor(case["turn"]),
-        anchor_BN=torch.tensor(np.where(np.arange(N) < case["steps"][:, None], 5, -1)),
+        anchor_BN=torch.tensor(np.where(np.arange(N) < case["steps"][:, None], case.get("anchor", 5), -1)),
         step_return_BN=torch.tensor(case["returns"]),
     )
 
@@ -191,6 +192,63 @@ def test_gtpo_equals_numpy(across: str, seed: int) -> None:
     np.testing.assert_allclose(values, wanted, rtol=1e-9, atol=1e-12)
 
 
+def gagpo(case: dict[str, Array], gamma: float, lam: float) -> Array:
+    """By the sums of its definition: no recursion."""
+    reached = np.arange(N) < case["steps"][:, None]
+    G, V, A = np.where(reached, case["returns"], 0), np.zeros((ROWS, N + 1)), np.zeros((ROWS, N))
+    G = np.concatenate([G, np.zeros((ROWS, 1))], 1)
+    for b, n in zip(*np.nonzero(reached), strict=True):
+        like = (
+            reached & (case["group"] == case["group"][b])[:, None] & (case["anchor"] == case["anchor"][b, n])
+        )
+        V[b, n] = G[:, :N][like].mean()
+    for b, n in zip(*np.nonzero(reached), strict=True):
+        for k in range(n, case["steps"][b]):
+            reward = G[b, k] - gamma * G[b, k + 1]
+            A[b, n] += (gamma * lam) ** (k - n) * (reward + gamma * V[b, k + 1] - V[b, k])
+    for name in np.unique(case["group"]):
+        chosen = reached & (case["group"] == name)[:, None]
+        A[chosen] = (A[chosen] - A[chosen].mean()) / (A[chosen].std(ddof=1) + 1e-6)
+    return A
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("mode", ["token-mean", "seq-mean-token-mean"])
+@pytest.mark.parametrize(("gamma", "lam"), [(0.95, 0.95), (1.0, 0.3), (0.6, 1.0), (0.9, 0.0)])
+def test_gagpo_equals_numpy(gamma: float, lam: float, mode: str, seed: int) -> None:
+    case = drawn(seed)
+    case["anchor"] = np.random.default_rng(seed).integers(0, 3, (ROWS, N))
+    loss, gradient, values = ours("gagpo", case, gamma=gamma, lam=lam, aggregation=mode)
+    mask = case["mask"]
+    wanted = np.where(mask, np.take_along_axis(gagpo(case, gamma, lam), case["turn"], 1), 0)
+    np.testing.assert_allclose(values, wanted, rtol=1e-9, atol=1e-12)
+    logs, slope, losses = (
+        np.where(mask, case["logp"] - case["old"], 0),
+        np.zeros((ROWS, T)),
+        np.zeros((ROWS, T)),
+    )
+    weight = weights_of(mask, mode)
+    for b in range(ROWS):
+        stretches = np.split(np.arange(T), np.flatnonzero(np.diff(mask[b].astype(int))) + 1)
+        for places in (one for one in stretches if mask[b, one[0]]):
+            ratio, A = np.exp(logs[b, places].mean()), values[b, places]
+            losses[b, places] = -np.minimum(ratio * A, np.clip(ratio, 0.8, 1.2) * A)
+            losses[b, places] = np.where(A < 0, np.minimum(losses[b, places], -3 * A), losses[b, places])
+            follows = np.where(A > 0, ratio < 1.2, (ratio > 0.8) & (ratio < 3))
+            slope[b, places] = -(ratio * A * follows * weight[b, places]).sum() / len(places)
+    np.testing.assert_allclose(loss, (losses * weight).sum(), rtol=1e-9)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-12)
+
+
+def test_gagpo_without_decay_is_gigpos_step_advantage() -> None:
+    case = drawn(5)
+    case["anchor"] = np.random.default_rng(5).integers(0, 3, (ROWS, N))
+    batch = batch_of(case)
+    found, valid = grouped_gae(batch.step_return_BN, batch.anchor_BN, batch.group_B, gamma=0.7, lam=1.0)
+    other = get("gigpo").step_advantage(batch)
+    torch.testing.assert_close(found[valid], other[valid], rtol=1e-9, atol=1e-12)
+
+
 def test_gdpo_tells_rewards_of_the_same_sum_apart_and_refuses_a_term_that_is_not_there() -> None:
     case = drawn(4)
     case["parts"] = np.stack([np.arange(9.0), -np.arange(9.0)], 1)
@@ -199,7 +257,7 @@ def test_gdpo_tells_rewards_of_the_same_sum_apart_and_refuses_a_term_that_is_not
         ours("gdpo", case, weights={"leng": 1.0})
 
 
-@pytest.mark.parametrize("name", ["cispo", "sapo", "dppo", "gmpo", "gdpo", "gtpo"])
+@pytest.mark.parametrize("name", ["cispo", "sapo", "dppo", "gmpo", "gdpo", "gtpo", "gagpo"])
 def test_a_wrong_statistic_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case = drawn(1)
     right = ours(name, case)[0]

@@ -224,6 +224,7 @@ def test_entropy_weights_ask_for_the_entropy() -> None:
         ("rlsd", {}, "teacher_logp_BT"),
         ("gear", {}, "reverse_kl_BT"),
         ("gigpo", {}, "anchor_BN"),
+        ("gagpo", {}, "anchor_BN"),
         ("gtpo", {}, "anchor_BN"),
         ("gdpo", {}, "part_BN"),
         ("opd", {}, "teacher_logp_BT"),

@@ -24,7 +24,7 @@ from planarena.trainers.recipes import Recipe, load_recipe, recipe_names
 from planarena.trainers.types import Algorithm, AlgorithmConfig, LossInputs, RolloutBatch, Step
 
 ROWS = {
-    "awpo", "chord-mu", "chord-phi", "cispo", "dapo", "dpo", "dppo", "dr-grpo", "dupo", "fg-dapo", "gdpo", "gear",
+    "awpo", "chord-mu", "chord-phi", "cispo", "dapo", "dpo", "dppo", "dr-grpo", "dupo", "fg-dapo", "gagpo", "gdpo", "gear",
     "gigpo", "gmpo", "grpo", "gspo", "gtpo", "kto", "luffy", "opd", "opsd", "reinforce-pp", "relift", "rloo", "rlsd", "sapo",
     "sasr", "sft", "sft-rl", "srft", "toolupt", "uft",
 }  # fmt: skip
@@ -62,7 +62,12 @@ def test_the_list_is_ready_for_json() -> None:
         assert isinstance(entry["needs"], list)
         for option in entry["options"]:
             assert option["source"] and option["about"], (entry["name"], option["name"])
-    assert [name for name, entry in by_name.items() if entry["approximate"]] == ["gear", "gtpo", "sasr"]
+    assert [name for name, entry in by_name.items() if entry["approximate"]] == [
+        "gagpo",
+        "gear",
+        "gtpo",
+        "sasr",
+    ]
     assert "reconstruction" in by_name["gear"]["title"]
     assert by_name["cold-start"]["preset_of"] == "dupo"
     assert by_name["dupo"]["preset_of"] is None

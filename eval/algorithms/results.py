@@ -284,10 +284,13 @@ def _ablation(name: str, sides: dict[str, _Side]) -> dict[str, Any]:
 def write_study(root: Path, scores: dict[str, Any]) -> None:
     """Write scores.json, tables.md and report.html."""
     from planarena.eval.algorithms.page import render_study
-    from planarena.eval.algorithms.tables import markdown_tables
+    from planarena.eval.algorithms.tables import markdown_tables, study_tables
 
     write_json(root / "scores.json", scores)
-    for name, text in (("tables.md", markdown_tables(scores)), ("report.html", render_study(scores))):
+    for name, text in (
+        ("tables.md", markdown_tables(study_tables(scores))),
+        ("report.html", render_study(scores)),
+    ):
         draft = root / f".{name}.tmp"
         draft.write_text(text, encoding="utf-8")
         draft.replace(root / name)

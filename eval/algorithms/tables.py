@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["Table", "markdown_tables", "study_tables"]
+__all__ = ["Table", "markdown_tables", "points", "share", "study_tables"]
 
 
 class Table(NamedTuple):
@@ -19,11 +20,13 @@ class Table(NamedTuple):
 _INTERVAL = "Intervals are 95 %, from a bootstrap over tasks and training seeds."
 
 
-def _share(value: dict[str, float]) -> str:
+def share(value: dict[str, float]) -> str:
+    """Return a share in per cent with its interval."""
     return f"{100 * value['value']:.1f} ({100 * value['low']:.1f} to {100 * value['high']:.1f})"
 
 
-def _points(value: dict[str, float] | None) -> str:
+def points(value: dict[str, float] | None) -> str:
+    """Return a difference in points with its interval; nothing where there is none."""
     if value is None:
         return ""
     return f"{100 * value['value']:+.1f} ({100 * value['low']:+.1f} to {100 * value['high']:+.1f})"
@@ -32,7 +35,7 @@ def _points(value: dict[str, float] | None) -> str:
 def _finding(found: dict[str, Any]) -> str:
     """Return points of success, or a difference of rewards as it is: each reward has a scale of its own."""
     if found["unit"] == "success":
-        return _points(found)
+        return points(found)
     return f"{found['value']:+.3f} ({found['low']:+.3f} to {found['high']:+.3f}) of reward"
 
 
@@ -66,7 +69,7 @@ def study_tables(scores: dict[str, Any]) -> list[Table]:
                 "Better minus worse as the paper has them, in points of success on all held-out tasks.",
                 ["The paper has above", "below", "Printed", "Manner", "Points (95 %)", "The paper's sign"],
                 [
-                    [one["better"], one["worse"], one["source"], one["manner"], _points(one), one["verdict"]]
+                    [one["better"], one["worse"], one["source"], one["manner"], points(one), one["verdict"]]
                     for one in found["signs"]
                 ]
                 or [["the paper prints no comparison of these variants", "", "", "", "", ""]],
@@ -83,11 +86,11 @@ def _success(regime: str, rows: dict[str, Any], manner: str) -> Table:
         lines.append(
             [
                 method,
-                _share(found["all"]),
-                _share(found["seen"]),
-                _share(found["unseen"]),
-                _points(change.get("all")),
-                _points(change.get("unseen")),
+                share(found["all"]),
+                share(found["seen"]),
+                share(found["unseen"]),
+                points(change.get("all")),
+                points(change.get("unseen")),
                 ", ".join(f"{100 * value:.1f}" for value in found["seeds"]),
             ]
         )
@@ -132,7 +135,7 @@ def _against(regime: str, rows: dict[str, Any]) -> Table:
         cells = [method]
         for manner in ("greedy", "sampled"):
             for control in ("sft-steps", "sft-compute"):
-                cells.append(_points(row[manner].get(f"from {control}", {}).get("all")))
+                cells.append(points(row[manner].get(f"from {control}", {}).get("all")))
         lines.append(cells)
     return Table(
         f"{regime}: difference from the supervised controls",
@@ -178,10 +181,10 @@ def _behaviour(regime: str, rows: dict[str, Any]) -> Table:
     )  # fmt: skip
 
 
-def markdown_tables(scores: dict[str, Any]) -> str:
-    """Return the tables as Markdown."""
+def markdown_tables(tables: Iterable[Table]) -> str:
+    """Return tables as Markdown."""
     parts = []
-    for table in study_tables(scores):
+    for table in tables:
         head = "| " + " | ".join(map(_cell, table.head)) + " |"
         line = "|" + "|".join([" --- "] + [" ---: "] * (len(table.head) - 1)) + "|"
         rows = ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows]

@@ -12,6 +12,7 @@ from planarena.cli import plain
 
 if TYPE_CHECKING:
     from planarena.eval.algorithms.plan import StudyConfig
+    from planarena.eval.algorithms.tables import Table
 
 __all__ = ["app"]
 
@@ -46,7 +47,12 @@ def algorithms(
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="PATH|tiny", help="What every start is taught from.")
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="PATH|tiny",
+            help="What every start is taught from; tiny:64x2 has another width and depth. Several give a study each.",
+        ),
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings of each.")] = None,
     seed: Annotated[
@@ -84,20 +90,29 @@ def algorithms(
         config,
         settings or [],
         preset,
-        {"ablation": ablation, "model": model, "seeds": seeds, "seed": seed},
+        {"ablation": ablation, "seeds": seeds, "seed": seed},
         jobs,
         out,
     )
+    from planarena.eval.algorithms.models import model_tables, studies_of_models, write_models
     from planarena.eval.algorithms.study import estimate, run_study
 
-    for one in _studies(read):
-        if ablation == "all":
-            sys.stdout.write(f"{one.ablation}\n")
-        if dry_run:
-            _print_plan(estimate(one), as_json)
-            continue
-        scores = run_study(one, None if quiet or as_json else _tell)
-        _print_scores(scores, Path(one.out), as_json)
+    for study in _studies(read):
+        found = {}
+        for label, one in studies_of_models(study, model or [study.model]).items():
+            if ablation == "all":
+                sys.stdout.write(f"{one.ablation}\n")
+            if model and len(model) > 1 and not as_json:
+                sys.stdout.write(f"{plain(label)}\n")
+            if dry_run:
+                _print_plan(estimate(one), as_json)
+                continue
+            found[label] = run_study(one, None if quiet or as_json else _tell)
+            _print_scores(found[label], Path(one.out), as_json)
+        if len(found) > 1:
+            path = write_models(Path(study.out), found)
+            if not as_json:
+                _print_tables(model_tables(found), f"models: {path}")
 
 
 def _studies(read: StudyConfig) -> list[StudyConfig]:
@@ -184,10 +199,14 @@ def _print_scores(scores: dict[str, Any], out: Path, as_json: bool) -> None:
             json.dumps({"out": str(out), "findings": scores.get("findings", scores.get("ablation"))}) + "\n"
         )
         return
+    shown = ("greedy", "expected", "Signs")
+    tables = [table for table in study_tables(scores) if any(word in table.title for word in shown)]
+    _print_tables(tables, f"report: {out / 'report.html'}")
+
+
+def _print_tables(tables: list[Table], last: str) -> None:
     lines = []
-    for table in study_tables(scores):
-        if "greedy" not in table.title and "expected" not in table.title and "Signs" not in table.title:
-            continue
+    for table in tables:
         widths = [
             max(len(row[place]) for row in [table.head, *table.rows]) for place in range(len(table.head))
         ]
@@ -197,5 +216,5 @@ def _print_scores(scores: dict[str, Any], out: Path, as_json: bool) -> None:
                 "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             )
         lines.append("")
-    lines.append(f"report: {out / 'report.html'}")
+    lines.append(last)
     sys.stdout.write(plain("\n".join(lines) + "\n"))

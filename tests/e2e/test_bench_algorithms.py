@@ -134,6 +134,29 @@ def test_a_killed_study_leaves_no_process_behind_and_goes_on(tmp_path: Path) -> 
     assert without_times(scores[0]) == without_times(scores[1])
 
 
+@pytest.mark.slow
+def test_several_models_give_a_study_each_and_one_table(tmp_path: Path) -> None:
+    out = tmp_path / "sizes"
+    narrow: dict[str, Any] = {"regimes": "[gold]", "algorithms": "[grpo]", "seeds": 1}
+    found = bench(out, "--model", "tiny", "--model", "tiny:32x2", **narrow)
+    assert found.returncode == 0, found.stderr
+    scores = {name: json.loads((out / name / "scores.json").read_text()) for name in ("tiny", "tiny-32x2")}
+    assert {name: one["config"]["tiny"]["layers"] for name, one in scores.items()} == {
+        "tiny": 1,
+        "tiny-32x2": 2,
+    }
+    table = (out / "models.md").read_text()
+    assert "| Method | tiny | tiny-32x2 | Mean |" in table
+    [line] = [one for one in table.splitlines() if one.startswith("| grpo |")]
+    values = [
+        100 * one["regimes"]["gold"]["rows"]["grpo"]["greedy"]["all"]["value"] for one in scores.values()
+    ]
+    assert [float(cell.split()[0]) for cell in line.strip("| ").split(" | ")[1:]] == [
+        pytest.approx(value, abs=0.05) for value in (*values, sum(values) / 2)
+    ]
+    assert "gold: success, greedy, by model" in found.stdout
+
+
 @pytest.mark.full
 def test_an_ablation_reports_on_the_papers_sign(tmp_path: Path) -> None:
     found = bench(tmp_path / "table4", "--ablation", "dupo-table-4", "--jobs", "2", seeds=1)
@@ -148,6 +171,9 @@ def test_an_ablation_reports_on_the_papers_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        (["--model", "tiny:30x2", "--out", "x"], "a multiple of 32"),
+        (["--model", "tiny:big", "--out", "x"], "tiny:HIDDENxLAYERS"),
+        (["--model", "tiny", "--model", "tiny", "--out", "x"], "twice"),
         (["--preset", "huge"], "there is no preset"),
         (["--ablation", "dupo-table-9", "--out", "x"], "there is no ablation"),
         (["--ablation", "chord-table-6", "--out", "x"], "demonstrations of two generators"),

@@ -30,7 +30,7 @@ from planarena.eval.algorithms.plan import (
 )
 from planarena.eval.algorithms.setting import check_sizes, draw_sets
 from planarena.eval.algorithms.signs import SIGNS, read_sign, refuse_ablation, runnable
-from planarena.eval.algorithms.tables import markdown_tables
+from planarena.eval.algorithms.tables import markdown_tables, study_tables
 from planarena.eval.algorithms.writing import write_tasks
 from planarena.eval.arena import load_tasks, play
 from planarena.rows import RowOptions
@@ -163,7 +163,7 @@ def test_words_from_outside_cannot_leave_a_cell() -> None:
             }
         ],
     }
-    line = next(line for line in markdown_tables(scores).splitlines() if "+10.0" in line)
+    line = next(line for line in markdown_tables(study_tables(scores)).splitlines() if "+10.0" in line)
     assert line == "| a \\| b \\| c | +10.0 (+0.0 to +20.0) | seen |"
 
 

@@ -14,6 +14,7 @@ from planarena.eval.users import STOPS
 __all__ = ["DOMAINS", "WHOLE", "TauTask", "is_first", "read_runs", "read_second"]
 
 DOMAINS = ("airline", "retail", "telecom", "banking_knowledge")
+_DATABASES = ("db.json", "db.toml")
 WHOLE = {"airline": 50, "retail": 114, "telecom": 114, "banking_knowledge": 97}
 _ENDED = {"user_stop", "agent_stop"}
 _STOP = {"role": "user", "content": STOPS[0]}
@@ -54,7 +55,7 @@ def read_second(folder: Path) -> dict[str, list[TauTask]]:
     """Read the tasks of tau2-bench by domain; of a domain with splits those of the split `base`.
 
     Raises:
-        UserError: A file that is no list of tasks.
+        UserError: A file that is no list of tasks, or a domain without its database.
     """
     found: dict[str, list[TauTask]] = {}
     for domain in DOMAINS:
@@ -75,6 +76,12 @@ def read_second(folder: Path) -> dict[str, list[TauTask]]:
             for task in listed
             if "id" in task and (not base or str(task["id"]) in base)
         ]
+        if tasks and not any((place / name).is_file() for name in _DATABASES):
+            raise UserError(
+                "holds tasks and no database, so every one of them would fail",
+                where=str(place),
+                fix="fetch it again: planarena eval --fetch tau2",
+            )
         if tasks:
             found[domain] = tasks
     if not found:

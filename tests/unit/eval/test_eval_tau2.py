@@ -141,6 +141,7 @@ def make_second(path: Path) -> Path:
         "src/tau2/domains/retail/__init__.py": "",
         "src/tau2/domains/retail/environment.py": SECOND,
         "data/tau2/domains/retail/tasks.json": json.dumps([TASK, {**TASK, "id": "8"}]),
+        "data/tau2/domains/retail/db.json": "{}",
         "data/tau2/domains/retail/split_tasks.json": json.dumps({"base": ["7"]}),
     }.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -291,3 +292,10 @@ def test_a_model_sells_to_a_user_who_pays(tmp_path: Path, monkeypatch: pytest.Mo
     assert [one.correct for one in result.verdicts] == [True]
     row = json.loads((tmp_path / "b" / "responses.jsonl").read_text())
     assert row["response"][-1] == {"role": "user", "content": "paid ###STOP###"}
+
+
+def test_a_domain_without_its_database_is_refused(tmp_path: Path) -> None:
+    data = make_second(tmp_path / "tau2")
+    (data / "data/tau2/domains/retail/db.json").unlink()
+    with pytest.raises(UserError, match="no database"):
+        scored(tmp_path, data, "gold")

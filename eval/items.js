@@ -3,7 +3,7 @@
   const read = id => document.getElementById(id).textContent;
   const names = JSON.parse(read("names")), index = JSON.parse(read("index"));
   const lines = read("details").split("\n");
-  let low = null; // the contents in small letters, made at the first search
+  let low = null; // the contents in small letters, made once the page is there
   const PAGE = 100;
   const state = {suite: "", category: "", verdict: "", reason: "", text: "", page: 0};
   const make = (tag, text, kind) => {
@@ -136,5 +136,6 @@
   show();
   open();
   document.body.classList.add("ready");
-  setTimeout(prepare, 300);
+  // Nobody types as soon as a page is there: the first search finds the small letters made.
+  setTimeout(() => { prepare(); document.body.classList.add("searchable"); }, 0);
 })();

@@ -42,7 +42,7 @@ STYLES: dict[str, Style] = {
             ("", "."), ("", "."), ("", "."), ("Please ", "."), ("Could you ", "?"), ("Can you ", "?"),
             ("I need you to ", "."), ("I'd like you to ", "."), ("Would you ", "?"),
             ("Could you please ", "?"), ("I want you to ", "."), ("Can you please ", "?"),
-            ("Would you please ", "?"),             ("Will you ", "?"),
+            ("Would you please ", "?"), ("Will you ", "?"),
         ),
         (
             "Thanks. Now ", "Good. Now ", "Okay, now ", "All right. Please ", "", "Please ", "Now ",

@@ -88,7 +88,7 @@ REASONS: dict[str, tuple[str, ...]] = {
 
 
 _SINCE = (
-    " That must have changed just now.", " It was different a moment ago.", " That has changed since I looked.",
+    " That must have changed just now.", " It was different a moment ago.", " That must have happened in the meantime.",
 )  # fmt: skip
 
 

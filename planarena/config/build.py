@@ -52,7 +52,7 @@ class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     domain_mix: dict[str, float] = msgspec.field(default_factory=dict)
     tools: tuple[int, int] = (6, 10)
     mixed_share: float = 0.2
-    aims: float = 0.95
+    aims: float = 0.97
 
     def __post_init__(self) -> None:
         _require(

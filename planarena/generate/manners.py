@@ -42,8 +42,7 @@ STYLES: dict[str, Style] = {
             ("", "."), ("", "."), ("", "."), ("Please ", "."), ("Could you ", "?"), ("Can you ", "?"),
             ("I need you to ", "."), ("I'd like you to ", "."), ("Would you ", "?"),
             ("Could you please ", "?"), ("I want you to ", "."), ("Can you please ", "?"),
-            ("Would you please ", "?"), ("Would you go ahead and ", "?"), ("Go ahead and ", "."),
-            ("Will you ", "?"),
+            ("Would you please ", "?"), ("Will you ", "?"),
         ),
         (
             "Thanks. Now ", "Good. Now ", "Okay, now ", "All right. Please ", "", "Please ", "Now ",
@@ -132,16 +131,16 @@ STYLES: dict[str, Style] = {
             "In addition, please ", "Furthermore, ", "I would also ask you to ", "Additionally, kindly ",
         ),
         (
-            "Lastly, please ", "In conclusion, kindly ", "Finally, I would ask you to ",
+            "Lastly, please ", "Finally, I would ask you to ",
         ),
     ),
     "hurried": Style(
         (
             ("Quick one: ", "."), ("I'm late, so please ", "."), ("ASAP please: ", "."), ("Can you quickly ", "?"),
-            ("Right away please: ", "."),
+            ("As fast as you can, please ", "."),
         ),
         (
-            "Great. Quickly now: ", "OK, next: ", "Good, go on and ", "Right, ", "Got it. Now ",
+            "Great. Quickly now: ", "OK, next: ", "Fine, please ", "Right, ", "Got it. Now ",
         ),
         (
             "Then ", "Right after that, ", "Next, ", "Immediately after, ",

@@ -187,7 +187,7 @@ class Aimful(AimTeller):
         if turn and again:
             # Who has said why they ask says it once: a second story soon contradicts the first.
             ways = self._of_the_known(aimed, ways, turn)
-            ways = sorted(ways, key=lambda way: len(way.split()))[: max(_FEWEST, len(ways) // 2)]
+            ways = sorted(ways, key=lambda way: len(way.split()))[: max(_FEWEST, 3 * len(ways) // 4)]
         self.first_names = self._first_names(aimed, turn) if turn and again else {}
         try:
             text = self.written(aimed, self.choose(shorter or ways))

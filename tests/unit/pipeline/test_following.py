@@ -11,7 +11,13 @@ import pytest
 from planarena.config import BuildConfig
 from planarena.environments.catalog import goals_of, operations_of
 from planarena.environments.policies import Rule
-from planarena.pipeline.execute.aims.following import _changes_again, _does_the_like, _was_done_for_all
+from planarena.pipeline.execute.aims.following import (
+    _changes_again,
+    _does_the_like,
+    _does_what_was_undone,
+    _is_of_deed,
+    _was_done_for_all,
+)
 from planarena.pipeline.execute.scenario_run import execute_with_variants
 from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.pipeline.language.conversations.aim_lines import _end_of_sentence
@@ -141,7 +147,14 @@ def test_a_rule_counts_one_and_offers_nothing_in_place_of_a_fact():
     assert wish.allowed(wish.drawn(Random(1)), 4) == 2
 
 
-_PARAMETERS: dict[str, Any] = {"coach_id": {"x-hidden": True}, "focus": {}, "cook": {}}
+_PARAMETERS: dict[str, Any] = {
+    "coach_id": {"x-hidden": True},
+    "booking_id": {"x-hidden": True},
+    "focus": {},
+    "cook": {},
+    "payee": {},
+    "amount": {},
+}
 
 
 class Draw(NamedTuple):
@@ -155,7 +168,13 @@ class Draw(NamedTuple):
     world: Any = SimpleNamespace(
         operations={
             tool: SimpleNamespace(tool=SimpleNamespace(effects=effects, parameters=_PARAMETERS))
-            for tool, effects in (("find_coach", "read"), ("book", "create"), ("assign", "update"))
+            for tool, effects in (
+                ("find_coach", "read"),
+                ("book", "create"),
+                ("assign", "update"),
+                ("cancel", "delete"),
+                ("transfer", "create"),
+            )
         }
     )
 
@@ -194,3 +213,31 @@ def test_who_did_it_for_all_does_not_do_it_for_one():
     one = Draw([_call("assign", coach_id="c_2", cook="Bea")], {"cook": "Bea"})
     assert _was_done_for_all(every, every.made[1], one)
     assert not _was_done_for_all(one, one.made[0], every)
+
+
+def _deed(tool, result, **arguments):
+    made = _call(tool, **arguments)
+    made.result = result
+    return made
+
+
+def test_the_last_booking_after_a_transfer_is_that_transfer():
+    sent = {"amount": 56.7, "date": "2026-08-17", "from_account": "Workshop", "payee": "Kiran Hernandez"}
+    draw = Draw([_deed("transfer", sent, amount=56.7, payee="Kiran Hernandez")], {})
+    assert _is_of_deed([draw], ["Transfer to Kiran Hernandez", "2026-08-17"])
+    assert _is_of_deed([draw], ["Transfer to Kiran Hernandez", "2026-08-17", -56.7])
+    assert not _is_of_deed([draw], ["Transfer to Kiran Hernandez", -39.06])
+    assert not _is_of_deed([draw], ["Metro Transit", "2026-08-17"])
+    looked = Draw([_deed("find_coach", sent, payee="Kiran Hernandez")], {})
+    assert not _is_of_deed([looked], ["Transfer to Kiran Hernandez"])
+
+
+def test_what_was_called_off_is_not_ordered_again_for_the_same():
+    words = {"cancel": SimpleNamespace(undoes=(), ends=("booking_id",))}
+    shop = SimpleNamespace(reads=lambda tool: tool.startswith("find"), wording=words)
+    off = _deed("cancel", {"name": "Long Acre", "date": "2026-05-07"}, booking_id="b_1")
+    draw = Draw([off], {"name": "Long Acre"}, shop=shop)
+    again = _deed("book", {"booking_id": "b_2"}, cook="2026-05-07")
+    elsewhere = _deed("book", {"booking_id": "b_3"}, cook="2026-06-01")
+    assert _does_what_was_undone(draw, off, Draw([again], {}, shop=shop))
+    assert not _does_what_was_undone(draw, off, Draw([elsewhere], {}, shop=shop))

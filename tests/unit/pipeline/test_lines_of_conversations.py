@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,9 +17,10 @@ from planarena.pipeline.execute.conversations.change_of_mind import is_short
 from planarena.pipeline.execute.scenario_run import execute_with_variants
 from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.pipeline.language.aims import _SEEKS
-from planarena.pipeline.language.conversations.failed_call import REASONS, reason_of
+from planarena.pipeline.language.conversations.aim_lines import has_article
+from planarena.pipeline.language.conversations.failed_call import REASONS, hiccup, reason_of
 from planarena.pipeline.language.describe import ScenarioLanguage
-from planarena.pipeline.products import Executed, Language
+from planarena.pipeline.products import Act, Executed, Language
 
 
 @pytest.mark.parametrize(
@@ -44,7 +48,36 @@ def test_what_is_out_of_order_is_told_in_own_words_that_do_not_change():
             assert told in REASONS[message]
             assert "this function" not in told.lower()
             assert told == reason_of(message, PLAIN, step)
-    assert reason_of("The room is taken.", PLAIN, 0) == "the room is taken."
+
+
+def test_what_has_changed_since_it_was_looked_up_is_told_as_such():
+    told = reason_of("The room is taken.", PLAIN, 0)
+    assert told.startswith("the room is taken. ")
+    assert re.search(r"just now|a moment ago|in the meantime", told)
+
+
+def test_a_value_that_is_spoken_of_with_an_article_keeps_it_in_a_correction():
+    assert has_article("vehicle", ["Where is the {vehicle}, please?", "The {vehicle} needs oil."])
+    assert not has_article("name", ["Freeze the {name} card.", "Take the {name} card, please."])
+    assert not has_article("name", ["Find {name}.", "Where is the {name}?"])
+
+
+@pytest.mark.parametrize(("effects", "heard"), [("read", False), ("create", True)])
+def test_only_of_a_deed_one_hears_that_it_took_two_tries(effects, heard):
+    step = SimpleNamespace(operation=SimpleNamespace(tool=SimpleNamespace(effects=effects, name="x")))
+    act = Act(0, "fails", 1, "passing")
+    again = Act(0, "again", 0, "", 1)
+    of = SimpleNamespace(
+        steps=[step, step],
+        rng=Random(3),
+        talk=SimpleNamespace(acts=(act, again)),
+        telling=SimpleNamespace(turn_of=[0, 0], asked=[0]),
+        in_order=list,
+        style=PLAIN,
+        used=Counter(),
+    )
+    said = {hiccup(of, act, 0) for _ in range(200)}
+    assert (len(said) > 1) is heard
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,20 @@
 
 Each of these is a reason for which a draw is left out, and which the card counts:
 
-`asks_what_was_told`: all that its answer would tell was told, or said, in messages before.
+`asks_what_was_told`: all that its answer would tell was told, or said, in messages before: the last booking on an
+    account, which is the transfer that was just made.
 `asks_of_nothing`: all that its answer would tell is that there is nothing, as of a cart that was just ordered.
 `describes_what_is_known`: "the cheapest crew" is one that the conversation has dealt with, and would call by its name.
 `done_before`: what it changes was changed in the same way before, or would be if its condition held.
 `done_all_the_same`: it does what an earlier one wanted only under a condition that did not hold.
-`undoes_what_was_done`: it takes back what was done a moment ago.
+`undoes_what_was_done`: it takes back what was done a moment ago, or does again what was taken back.
 `does_the_like_again`: it makes a call of the same tool for the same name, or for one after all that fitted.
 `changes_it_again`: what it changes was changed, or put down somewhere for later, a moment ago.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -26,6 +28,8 @@ __all__ = ["why_not_after"]
 
 # Ways of choosing a record that describe it by its place.
 _RANKED = frozenset({"least", "most", "place"})
+# A name has as many letters at least; a day as it is stored.
+_SHORTEST_NAME, _ISO_DAY = 4, re.compile(r"\d{4}-\d\d-\d\d")
 # What notes a time for something.
 _PUTS_DOWN = frozenset({"create_calendar_event"})
 
@@ -51,7 +55,7 @@ def why_not_after(draws: Sequence[AimDraw], other: AimDraw) -> str:
                 continue
             if _does_again(draw, one, other):
                 return "done_before"
-            if _undoes(draw, one, other):
+            if _undoes(draw, one, other) or _does_what_was_undone(draw, one, other):
                 return "undoes_what_was_done"
             if _does_the_like(draw, one, other) or _was_done_for_all(draw, one, other):
                 return "does_the_like_again"
@@ -79,11 +83,39 @@ def _asks_again(draws: Sequence[AimDraw], other: AimDraw) -> bool:
     known |= {repr(value) for draw in draws for value in draw.said.values()}
     # What was looked up in the same way was told, whatever words it was told in.
     looked = {repr((one.atom.tool, one.arguments)) for draw in draws for one in _answered(draw)}
-    return all(
-        repr(value) in known
-        or repr((other.made[call].atom.tool, other.made[call].arguments)) in looked
+    left = [
+        value
         for call, value in told
-    )  # fmt: skip
+        if repr(value) not in known
+        and repr((other.made[call].atom.tool, other.made[call].arguments)) not in looked
+    ]
+    return not left or _is_of_deed(draws, left)
+
+
+def _is_of_deed(draws: Sequence[AimDraw], values: Sequence[Any]) -> bool:
+    """Say whether values show what a deed has left behind: "Transfer to Kiran Hernandez" of today, for its sum.
+
+    One of them speaks of the deed in longer words than it was told in, and all others are values of the deed.
+    """
+    for draw in draws:
+        for one in draw.made:
+            if draw.shop.reads(one.atom.tool):
+                continue
+            own = [*one.arguments.values(), *(one.result.values() if isinstance(one.result, dict) else ())]
+            names = [value for value in own if isinstance(value, str) and len(value) >= _SHORTEST_NAME]
+            speaks = [
+                value for value in values if isinstance(value, str) and any(name in value for name in names)
+            ]
+            sums = {abs(value) for value in own if isinstance(value, int | float)}
+            if speaks and all(
+                value in speaks
+                or value in own
+                or (isinstance(value, int | float) and abs(value) in sums)
+                or (isinstance(value, str) and _ISO_DAY.fullmatch(value) is not None)
+                for value in values
+            ):
+                return True
+    return False
 
 
 def _answered(draw: AimDraw) -> Iterator[MadeCall]:
@@ -240,6 +272,24 @@ def _is_put_down(draw: AimDraw, other: AimDraw) -> bool:
         if not other.shop.reads(one.atom.tool) and one.atom.tool not in _PUTS_DOWN
         for value in _ids(other, one).values()
     )
+
+
+def _does_what_was_undone(draw: AimDraw, one: MadeCall, other: AimDraw) -> bool:
+    """Say whether an aim does again, for the same thing, what a call took back: water ordered for the day called off."""
+    words = other.shop.wording[one.atom.tool]
+    known = {*_dealt_with(draw), *draw.said.values(), *_shallow(one.result)}
+    for again in other.made:
+        kind = set(again.result) if isinstance(again.result, dict) else set()
+        undone = again.atom.tool in words.undoes or bool(kind & set(words.ends))
+        if undone and other.world.operations[again.atom.tool].tool.effects == "create":
+            schemas = other.world.operations[again.atom.tool].tool.parameters
+            if any(
+                value in known
+                for name, value in again.arguments.items()
+                if isinstance(value, str) and "enum" not in schemas[name]
+            ):
+                return True
+    return False
 
 
 def _undoes(draw: AimDraw, one: MadeCall, other: AimDraw) -> bool:

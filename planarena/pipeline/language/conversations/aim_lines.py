@@ -21,7 +21,7 @@ from planarena.pipeline.language.conversations.rule import LEFT, from_me
 from planarena.pipeline.language.conversations.telling import Told
 from planarena.pipeline.products import Act
 
-__all__ = ["AIM_ANSWERS", "AIM_MESSAGES", "AimTeller", "noticed"]
+__all__ = ["AIM_ANSWERS", "AIM_MESSAGES", "AimTeller", "has_article", "noticed"]
 
 _REFUSED = (
     "I'm sorry, I can't {0}. {1}", "I'm afraid I can't {0}. {1}", "Sorry, I can't {0}. {1}", "Sorry, I'm not allowed to do that. {1}",
@@ -122,7 +122,21 @@ def _shown(of: AimTeller, one: Said, value: Any = None) -> str:
     if value is not None:
         of.said = known
     aim = of.aim_at(one)
-    return f'"{text}"' if any(f'"{{{one.name}}}"' in way for way in aim.ways) else text
+    if any(f'"{{{one.name}}}"' in way for way in aim.ways):
+        return f'"{text}"'
+    return f"the {text}" if has_article(one.name, aim.ways) else text
+
+
+def has_article(name: str, ways: Sequence[str]) -> bool:
+    """Say whether a value is spoken of with an article: "the Drover Pickup", but "the Festive card" of "Festive"."""
+    place = f"{{{name}}}"
+    spoken = [way for way in ways if place in way]
+    alone = re.compile(rf"\b[Tt]he {re.escape(place)}(?=[,.?!;:]|$)")
+    return any(alone.search(way) for way in spoken) and all(
+        way[: found.start()].lower().endswith("the ")
+        for way in spoken
+        for found in re.finditer(re.escape(place), way)
+    )
 
 
 def _lacking(of: AimTeller, act: Act, turn: int) -> str:
@@ -285,8 +299,8 @@ def _failed(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]
     """Write the answer: that it did not work, and what else is done; or that it worked in the end."""
     done = Lines(of).asked_at(turn)
     if act.argument != FOR_GOOD:
-        first = hiccup(of, act, turn)
-        return first + of.own_answer(turn, done, needed, lead=not first)
+        last = hiccup(of, act, turn)
+        return of.own_answer(turn, done, needed, lead=not last) + last
     deed = _deed(of, of.aims[turn])
     reads = of.steps[act.step].operation.tool.effects == "read"
     own = {step for step, _, _ in of.aims[turn].calls if of.steps[step].operation.tool.effects != "read"}

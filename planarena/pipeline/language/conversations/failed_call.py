@@ -27,10 +27,13 @@ __all__ = [
 
 
 _SECOND_TRY = (
-    "It took a second try, but it worked. ", "The first try failed, but the second one worked. ", "It only worked on the second try. ",
+    " It took a second try, but it went through.", " The first attempt got stuck; the second one went through.",
+    " That only worked on the second attempt.", " I had to try that twice, in case you wonder about the wait.",
+    " There was a hitch at first, but it's sorted out.",
 )  # fmt: skip
 _MORE_TRIES = (
-    "It took a few tries, but it worked. ", "It only worked after a few tries. ", "The first tries failed, but then it worked. ",
+    " It took a few tries, but it went through.", " That only worked after several attempts.",
+    " The first attempts got stuck, but in the end it went through.", " I had to try that three times, but it's done.",
 )  # fmt: skip
 _FAILED = (
     "I'm sorry, I couldn't {0}: {1}", "Unfortunately I wasn't able to {0}: {1}", "I tried to {0}, but it didn't work: {1}",
@@ -69,7 +72,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "This function is down for maintenance until tomorrow morning.": (
         "maintenance is going on there until tomorrow morning.",
         "the service is down for maintenance until tomorrow morning.",
-        "it's being serviced and won't be back before tomorrow morning.",
+        "that service is being overhauled and won't be back before tomorrow morning.",
     ),
     "Your access does not include this function at present; an administrator has to enable it.": (
         "I don't have access to that; an administrator would have to give it to me.",
@@ -79,15 +82,21 @@ REASONS: dict[str, tuple[str, ...]] = {
     "This function has been switched off until further notice.": (
         "the function is switched off, and there's no word yet on when it'll be back.",
         "that's switched off until further notice.",
-        "it has been switched off for now.",
+        "this has been switched off for the time being.",
     ),
 }
+
+
+_SINCE = (
+    " That must have changed just now.", " It was different a moment ago.", " That must have happened in the meantime.",
+)  # fmt: skip
 
 
 def reason_of(message: str, style: Style, step: int) -> str:
     """Return why a call failed as it stands behind a colon: the assistant's own words where the tool's are a machine's."""
     own = REASONS.get(message)
-    return own[step % len(own)] if own else _spoken_error(message, style)
+    # What was looked up a moment ago said something else: the world has changed since.
+    return own[step % len(own)] if own else _spoken_error(message, style) + _SINCE[len(message) % len(_SINCE)]
 
 
 def _spoken_error(message: str, style: Style) -> str:
@@ -135,10 +144,9 @@ def told(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -
     of = lines.of
     done = lines.asked_at(turn)
     if act.argument != FOR_GOOD:
-        first = hiccup(of, act, turn)
-        # "There was a hitch at first. Of course." is no beginning.
-        lead = not first and of.may_lead()
-        return first + write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=lead)
+        last = hiccup(of, act, turn)
+        lead = not last and of.may_lead()
+        return write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=lead) + last
     deed = deed_of(lines, act.step)
     failure = lines.pick(_FAILED if done else _FAILED_ALONE).format(
         deed, reason_of(of.errors[act.step], of.style, act.step)
@@ -151,8 +159,13 @@ def told(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -
 
 
 def hiccup(of: Teller, act: Act, turn: int) -> str:
-    """Return what is said of a failure that has passed, before the answer; empty where nothing is."""
-    if of.rng.random() >= _MENTIONED:
+    """Return what is said of a failure that has passed, behind the answer; empty where nothing is.
+
+    Of a look-up nobody cares how often it was tried; nor is a try heard of that was not the answer's last deed.
+    """
+    deeds = [step for step in Lines(of).asked_at(turn) if of.steps[step].operation.tool.effects != "read"]
+    tools = [of.steps[step].operation.tool.name for step in deeds]
+    if of.rng.random() >= _MENTIONED or tools != [of.steps[act.step].operation.tool.name]:
         return ""
     # A newer version is read once more and then changed: two calls again, one second try.
     tries = (

@@ -265,8 +265,10 @@ def settle(
     goals = _proven(shop, program, made, masks, told, turn_of, shown, faults)
     if goals is None:
         return None
-    # Where nothing is taken back, the whole needs every call, not only the message that asked for it.
-    goal: Goal | None = goals[-1] if undone else _needed(shop, program, made, told, 0, shown, faults)
+    # Where nothing is taken back, the whole needs every call, not only the message that asked for it. The goal of the last
+    # message is that of the whole: what it asked for has been shown to be needed.
+    latest = turn_of.index(turn_of[-1])
+    goal: Goal | None = goals[-1] if undone else _needed(shop, program, made, told, 0, shown, faults, latest)
     if goal is None:
         return None
     if undone and not goal.required_outputs and goal.final_state_hash == made[0].state_before:
@@ -391,6 +393,7 @@ def _needed(
     first: int,
     shown: Sequence[Sequence[Path]],
     faults: list[str],
+    last: int | None = None,
 ) -> Goal | None:
     """Return the goal of the calls up to a message if none of those for this message is superfluous."""
     known, results = known_values(program, shop.facts), [one.result for one in made]
@@ -414,7 +417,7 @@ def _needed(
         goal = Goal(final, tuple(required))
         assert reached(goal, final, [(one.tool, one.outcome) for one in made])
         episode.forget()
-        superfluous = find_superfluous(episode, program, goal, known, results, first)
+        superfluous = find_superfluous(episode, program, goal, known, results, first, last)
         if superfluous is None:
             return goal
         if (

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 from planarena.environments import World
 from planarena.environments.faults import FAULTS
-from planarena.environments.state import Record
+from planarena.environments.state import Footprint, Record
 from planarena.environments.wording import ToolWording, parse_pointer
 from planarena.episodes import Episode, ExecutedCall, Goal, reached
 from planarena.generate.semantic_values import semantic_values
+from planarena.pipeline.execute.beginnings import Beginnings
 from planarena.pipeline.products import Discard, Executed
 from planarena.proofs import Order, Sense, scalars_of
 from planarena.records.canonical import canonical_json, content_id
@@ -65,6 +66,7 @@ class Workshop:
         domains: The scenario's.
         permitted: All tools of these that the build may offer.
         dropped: What was left out because it does not go with what a conversation has already.
+        beginnings: What was proven of conversations that may go on.
     """
 
     def __init__(
@@ -85,9 +87,10 @@ class Workshop:
         self.scenario_id = ""
         self.permitted: tuple[str, ...] = tuple(tools)
         self.facts = world.facts
+        self.beginnings = Beginnings()
         self.start = world.mark()
         self.outputs = {
-            name: [parse_pointer(pointer) for pointer in words.outputs] for name, words in wording.items()
+            name: tuple(map(parse_pointer, words.outputs)) for name, words in wording.items()
         }
 
     def own_id(self, atom: Atom) -> str:
@@ -145,14 +148,34 @@ class Workshop:
             for step in task.steps
         ]
 
-    def run(self, program: Sequence[Call], *, fresh: bool = False) -> tuple[list[ExecutedCall], str]:
-        """Execute a program from the initial state, where the world is left; return its calls and the last state.
+    def run_anew(
+        self, program: Sequence[Call], begun: Sequence[ExecutedCall] = ()
+    ) -> tuple[list[ExecutedCall], list[Footprint]]:
+        """Run every call of a program, even where an equal one is remembered; return them and what each touched.
 
         Args:
-            program: The calls.
-            fresh: Run every call, even where an equal one is remembered.
+            program: The calls, from the initial state, where the world is left.
+            begun: Its first calls, which were run anew before, from the same state.
         """
-        remembered = self.world.remember(not fresh)
+        remembered = self.world.remember(True) if begun else self.world.remember(False)
+        try:
+            episode = Episode(self.world, program)
+            made, touched = list(begun), []
+            for step in range(len(begun)):
+                episode.perform(step)
+                touched.append(self.world.footprint())
+            self.world.remember(False)
+            for step in range(len(begun), len(program)):
+                made.append(episode.perform_fully(step))
+                touched.append(self.world.footprint())
+            return made, touched
+        finally:
+            self.world.rollback(self.start)
+            self.world.remember(remembered)
+
+    def run(self, program: Sequence[Call]) -> tuple[list[ExecutedCall], str]:
+        """Execute a program from the initial state, where the world is left; return its calls and the last state."""
+        remembered = self.world.remember(True)
         try:
             episode = Episode(self.world, program)
             made = [episode.perform_fully(step) for step in range(len(program))]

@@ -7,7 +7,7 @@ hangs on nothing that comes later, so that stands; only what the whole needs is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -38,10 +38,30 @@ _NOTHING = Beginning()
 
 
 class Beginnings:
-    """The conversations of a scenario that were proven, by the state in which they begin and their calls."""
+    """The conversations of a scenario that were proven, by the state in which they begin and their calls, and swaps."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, Shape], Beginning] = {}
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._swaps: dict[int, dict[Hashable, str | None]] = {}
+
+    def swaps(
+        self, world: Any, program: Sequence[Call]
+    ) -> tuple[list[int], MutableMapping[Hashable, str | None] | None]:
+        """Return what `find_dependences` takes to make no swap twice: a name of each call, and the swaps that were made.
+
+        Args:
+            world: In the state in which the program begins.
+            program: The calls.
+        """
+        if not isinstance(world, World):
+            return [], None
+        names: list[int] = []
+        for call in program:
+            bound = tuple((argument, names[source], path) for argument, source, path in call.bound)
+            key = call.tool, orjson.dumps(call.literals), bound
+            names.append(self._numbers.setdefault(key, len(self._numbers)))
+        return names, self._swaps.setdefault(world.store.total(), {})
 
     def longest(self, world: Any, shape: Shape, ends: Sequence[int]) -> Beginning:
         """Return the longest beginning of a conversation that was proven before.

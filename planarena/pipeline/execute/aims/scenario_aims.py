@@ -166,12 +166,11 @@ def go_on(
             if why := why_not_after(draws, other):
                 shop.dropped.append(_discard(name, aim, Misfit(f"after {draws[-1].name}"), why))
                 continue
-            longer = prove_aims([*draws, other])
+            longer = prove_aims([*draws, other], most=most)
         except Misfit:
             continue
-        if len(longer.task.steps) <= most:
-            draws.append(other)
-            return longer
+        draws.append(other)
+        return longer
     return None
 
 

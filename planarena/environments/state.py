@@ -157,6 +157,8 @@ class Store:
     def rollback(self, mark: int) -> None:
         """Undo every write since `mark`."""
         log = self._log
+        if len(log) <= mark:
+            return
         while len(log) > mark:
             table, key, record = log.pop()
             if record is None:
@@ -180,7 +182,9 @@ class Store:
 
     def take_footprint(self) -> Footprint:
         """Return what was read and written since the last call of this method."""
-        footprint = self._recalled or Footprint(frozenset(self._reads), frozenset(self._writes))
+        footprint = self._recalled
+        if footprint is None:
+            footprint = Footprint(frozenset(self._reads), frozenset(self._writes))
         self.clear_footprint()
         return footprint
 

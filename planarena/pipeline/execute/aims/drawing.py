@@ -12,7 +12,7 @@ from planarena.pipeline.execute.aims.choosing import Misfit, choose
 from planarena.pipeline.execute.aims.values import MadeCall, Spoken
 from planarena.pipeline.execute.carried import outputs_of
 from planarena.proofs import is_tied
-from planarena.records.canonical import content_id
+from planarena.records.canonical import canonical_bytes, content_id
 from planarena.tasks.atoms import Atom, resolve
 
 __all__ = ["AimDraw", "Misfit"]
@@ -167,6 +167,9 @@ class AimDraw(Spoken):
 
     def told(self) -> list[str]:
         """Return the names of the calls that the answer tells."""
+        return self.once(AimDraw._find_told)
+
+    def _find_told(self) -> list[str]:
         told = [name for name in self.aim.told() if name in self.lines_of]
         if self.aim.if_ is not None and not self.aim.tell:
             # What only the outcome hangs on is told: nobody takes a branch without saying why.
@@ -176,14 +179,27 @@ class AimDraw(Spoken):
 
     def deciding(self) -> list[int]:
         """Return the calls that the condition looks at: nobody acts on it before they have been made."""
+        return self.once(AimDraw._find_deciding)
+
+    def _find_deciding(self) -> list[int]:
         if self.aim.if_ is None:
             return []
         read = [self.aim.if_.that, *self.aim.if_.tests().values()]
         names = [place_of(self.aim, one[1:]).call for one in read if isinstance(one, str) and one[:1] == "$"]
         return [line for name in names for line in self.lines_of.get(name, ())]
 
+    def literals(self) -> list[bytes]:
+        """Return by call what it is given and does not take from another."""
+        return self.once(AimDraw._find_literals)
+
+    def _find_literals(self) -> list[bytes]:
+        return [canonical_bytes(one.atom.arguments) for one in self.made]
+
     def outputs(self) -> dict[int, tuple[str, ...]]:
         """Return by call the pointers of what is told, where the aim says it."""
+        return self.once(AimDraw._find_outputs)
+
+    def _find_outputs(self) -> dict[int, tuple[str, ...]]:
         return {
             number: outputs
             for number, one in enumerate(self.made)

@@ -27,14 +27,14 @@ class _Program:
         self.owner: list[tuple[int, int]] = []
         self.place: list[list[int]] = []
         self.taken: list[set[int]] = []
-        known: dict[str, int] = {}
+        known: dict[tuple[str, bytes, tuple[tuple[str, int, str], ...]], int] = {}
         for number, draw in enumerate(draws):
             told = draw.told()
             places: list[int] = []
             taken: set[int] = set()
             for line, one in enumerate(draw.made):
                 bound = tuple((name, places[source], pointer) for name, source, pointer in one.bound)
-                key = canonical_json([one.atom.tool, one.atom.arguments, [list(each) for each in bound]])
+                key = one.atom.tool, draw.literals()[line], bound
                 reads = draw.shop.reads(one.atom.tool)
                 first = known.get(key)
                 if reads and first is not None and one.name not in told and self.owner[first][0] < number:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar
 
 from planarena.environments import BOUND
 from planarena.environments.goals import Aim, AimCall, Condition, Known, Value, names_said, place_of
@@ -15,6 +15,8 @@ from planarena.pipeline.execute.workshop import Workshop
 from planarena.tasks.atoms import Atom, resolve
 
 __all__ = ["MadeCall", "Spoken"]
+
+T = TypeVar("T")
 
 
 class MadeCall(NamedTuple):
@@ -72,6 +74,14 @@ class Spoken:
         self.many: set[str] = set()
         self.names = names_said(aim, self.world.operations)
         self.branch, self.way, self.topic = "", way, topic
+        self._found: dict[Callable[..., Any], Any] = {}
+
+    def once(self, find: Callable[[Self], T]) -> T:
+        """Return what a function finds of the draw, which is carried out: found once, for a draw is looked at many times."""
+        if find not in self._found:
+            self._found[find] = find(self)
+        found: T = self._found[find]
+        return found
 
     def say(self, name: str, value: Any, tool: str, argument: str) -> None:
         """Note a value that the user says, which the next call takes."""

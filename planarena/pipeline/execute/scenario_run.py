@@ -14,6 +14,7 @@ from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
 from planarena.pipeline.execute.aims import calls_of, draw_aims, draw_every
+from planarena.pipeline.execute.beginnings import Beginnings
 from planarena.pipeline.execute.conversations import converse, variant_of
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
@@ -100,6 +101,7 @@ class _ScenarioRun:
         self.edges: dict[tuple[str, str, str, str], list[int]] = {}
         self.discards: list[Discard] = []
         self.swaps: dict[Any, str | None] = {}
+        self.beginnings = Beginnings()
         self.unverified = UnverifiedTools(self.world, scenario.offers)
         self.irreversible = IrreversibleTasks(
             Path(config.out) / FOLDER, config.trajectories, scenario.scenario_id
@@ -170,7 +172,9 @@ class _ScenarioRun:
 
     def _shop(self, rng: Random) -> Workshop:
         tools, words = self.scenario.tools, self.wording
-        shop = Workshop(self.world, tools, words, self.orders, self.sense, self.atoms, rng)
+        shop = Workshop(
+            self.world, tools, words, self.orders, self.sense, self.atoms, rng, self.beginnings
+        )
         shop.domains = self.scenario.domains
         shop.scenario_id = self.scenario.scenario_id
         return shop

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from planarena.environments import World
 from planarena.environments.goals import AimCall, Pick, place_of
 from planarena.environments.wording import parse_pointer, schema_at
 from planarena.pipeline.aimed import Aimed, Picked, Said
 from planarena.pipeline.execute.aims.choosing import Misfit, choose
 from planarena.pipeline.execute.aims.values import MadeCall, Spoken
 from planarena.pipeline.execute.carried import outputs_of
+from planarena.pipeline.execute.workshop import CaughtUp
 from planarena.proofs import is_tied
 from planarena.records.canonical import canonical_bytes, content_id
 from planarena.tasks.atoms import Atom, resolve
@@ -33,13 +35,32 @@ class AimDraw(Spoken):
             Misfit: It makes no sense in this world.
         """
         try:
-            for earlier in before:
-                for one in earlier.made:
-                    self.world.call(one.atom.tool, one.arguments)
+            self._catch_up(before)
             self._carry_out()
         finally:
             self.world.rollback(self.shop.start)
         return self
+
+    def _catch_up(self, before: Sequence[AimDraw]) -> None:
+        """Bring the world to where earlier messages leave it; several aims are tried behind the same ones."""
+        world, shop = self.world, self.shop
+        start = world.store.total() if isinstance(world, World) else None
+        known = shop.caught_up
+        if (
+            known is not None
+            and start == known.start
+            and len(before) == len(known.draws)
+            and all(one is other for one, other in zip(before, known.draws, strict=True))
+        ):
+            world.store.replay(known.changes, known.touched, known.total)
+            return
+        mark = world.mark()
+        for earlier in before:
+            for one in earlier.made:
+                world.call(one.atom.tool, one.arguments)
+        if start is not None and before:
+            store, touched = world.store, world.footprint()
+            shop.caught_up = CaughtUp(start, tuple(before), store.changes_since(mark), touched, store.total())
 
     def _carry_out(self) -> None:
         left = list(self.aim.calls)

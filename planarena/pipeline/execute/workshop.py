@@ -19,7 +19,7 @@ from planarena.proofs import Order, Sense, scalars_of
 from planarena.records.canonical import canonical_json, content_id
 from planarena.tasks.atoms import Atom, Binding, Call
 
-__all__ = ["CaughtUp", "Made", "Workshop"]
+__all__ = ["Made", "Workshop"]
 
 
 class Made(NamedTuple):
@@ -49,24 +49,6 @@ class Made(NamedTuple):
         return bool(self.seed_state or self.facts is not None or self.tools)
 
 
-class CaughtUp(NamedTuple):
-    """Where some draws, made one after the other, leave a world that begins in a state.
-
-    Attributes:
-        start: The state.
-        draws: The draws.
-        changes: What they write.
-        touched: What the last call touched.
-        total: The state that they leave.
-    """
-
-    start: int
-    draws: tuple[Any, ...]
-    changes: tuple[tuple[str, str, Record | None], ...]
-    touched: Footprint
-    total: int
-
-
 class Workshop:
     """A scenario whose tasks become conversations.
 
@@ -85,7 +67,6 @@ class Workshop:
         domains: The scenario's.
         permitted: All tools of these that the build may offer.
         dropped: What was left out because it does not go with what a conversation has already.
-        caught_up: Where the messages before the one that is tried leave the world.
     """
 
     def __init__(
@@ -108,7 +89,6 @@ class Workshop:
         self.permitted: tuple[str, ...] = tuple(tools)
         self.facts = world.facts
         self.beginnings = Beginnings() if beginnings is None else beginnings
-        self.caught_up: CaughtUp | None = None
         self.start = world.mark()
         self.outputs = {
             name: tuple(map(parse_pointer, words.outputs)) for name, words in wording.items()

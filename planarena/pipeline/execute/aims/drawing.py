@@ -10,9 +10,8 @@ from planarena.environments.goals import AimCall, Pick, place_of
 from planarena.environments.wording import parse_pointer, schema_at
 from planarena.pipeline.aimed import Aimed, Picked, Said
 from planarena.pipeline.execute.aims.choosing import Misfit, choose
-from planarena.pipeline.execute.aims.values import MadeCall, Spoken
+from planarena.pipeline.execute.aims.values import CaughtUp, MadeCall, Spoken
 from planarena.pipeline.execute.carried import outputs_of
-from planarena.pipeline.execute.workshop import CaughtUp
 from planarena.proofs import is_tied
 from planarena.records.canonical import canonical_bytes, content_id
 from planarena.tasks.atoms import Atom, resolve
@@ -43,14 +42,16 @@ class AimDraw(Spoken):
 
     def _catch_up(self, before: Sequence[AimDraw]) -> None:
         """Bring the world to where earlier messages leave it; several aims are tried behind the same ones."""
-        world, shop = self.world, self.shop
+        if not before:
+            return
+        world, last = self.world, before[-1]
         start = world.store.total() if isinstance(world, World) else None
-        known = shop.caught_up
+        known = last.caught_up
         if (
             known is not None
             and start == known.start
-            and len(before) == len(known.draws)
-            and all(one is other for one, other in zip(before, known.draws, strict=True))
+            and len(before) == len(known.draws) + 1
+            and all(one is other for one, other in zip(before, known.draws, strict=False))
         ):
             world.store.replay(known.changes, known.touched, known.total)
             return
@@ -58,9 +59,9 @@ class AimDraw(Spoken):
         for earlier in before:
             for one in earlier.made:
                 world.call(one.atom.tool, one.arguments)
-        if start is not None and before:
-            store, touched = world.store, world.footprint()
-            shop.caught_up = CaughtUp(start, tuple(before), store.changes_since(mark), touched, store.total())
+        if start is not None:
+            changes, total = world.store.changes_since(mark), world.store.total()
+            last.caught_up = CaughtUp(start, tuple(before[:-1]), changes, world.footprint(), total)
 
     def _carry_out(self) -> None:
         left = list(self.aim.calls)

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from planarena.environments import BOUND
 from planarena.environments.goals import Aim, AimCall, Condition, Known, Value, names_said, place_of
-from planarena.environments.state import Footprint
+from planarena.environments.state import Footprint, Record
 from planarena.environments.wording import parse_pointer, schema_at
 from planarena.pipeline.execute.aims.choosing import Misfit, draw_plain, fits, near
 from planarena.pipeline.execute.workshop import Workshop
 from planarena.tasks.atoms import Atom, resolve
 
-__all__ = ["MadeCall", "Spoken"]
+__all__ = ["CaughtUp", "MadeCall", "Spoken"]
 
 T = TypeVar("T")
 
@@ -28,6 +28,24 @@ class MadeCall(NamedTuple):
     bound: tuple[tuple[str, int, str], ...]
     arguments: dict[str, Any]
     result: Any
+
+
+class CaughtUp(NamedTuple):
+    """Where a draw leaves a world that begins in a state, made behind others.
+
+    Attributes:
+        start: The state.
+        draws: The others.
+        changes: What they write.
+        touched: What the last call touched.
+        total: The state that they leave.
+    """
+
+    start: int
+    draws: tuple[Any, ...]
+    changes: tuple[tuple[str, str, Record | None], ...]
+    touched: Footprint
+    total: int
 
 
 class Spoken:
@@ -74,6 +92,7 @@ class Spoken:
         self.many: set[str] = set()
         self.names = names_said(aim, self.world.operations)
         self.branch, self.way, self.topic = "", way, topic
+        self.caught_up: CaughtUp | None = None
         self._found: dict[Callable[..., Any], Any] = {}
 
     def once(self, find: Callable[[Self], T]) -> T:

@@ -199,9 +199,13 @@ class Store:
         before: dict[tuple[str, str], Record | None] = {}
         for table, key, record in self._log[mark:]:
             before.setdefault((table, key), record)
-        found = ((table, key, record, self._tables[table].get(key)) for (table, key), record in before.items())
+        found = (
+            (table, key, record, self._tables[table].get(key)) for (table, key), record in before.items()
+        )
         # What was put there and taken away again is not there to be taken away.
-        return tuple((table, key, now) for table, key, then, now in found if then is not None or now is not None)
+        return tuple(
+            (table, key, now) for table, key, then, now in found if then is not None or now is not None
+        )
 
     def replay(
         self, changes: tuple[tuple[str, str, Record | None], ...], footprint: Footprint, total: int

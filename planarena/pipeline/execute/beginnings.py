@@ -16,7 +16,7 @@ from planarena.environments import World
 from planarena.episodes import ExecutedCall, Goal
 from planarena.tasks.atoms import Call
 
-__all__ = ["Beginning", "Beginnings", "shape_of"]
+__all__ = ["Beginning", "Beginnings", "ends_of", "shape_of"]
 
 # By step all that proofs look at, but what the calls before it gave.
 Shape = tuple[tuple[Any, ...], ...]
@@ -92,6 +92,13 @@ class Beginnings:
             for number, end in enumerate(ends):
                 found = Beginning(tuple(made[:end]), tuple(goals[: number + 1]))
                 self._known.setdefault((state, shape[:end]), found)
+
+
+def ends_of(turn_of: Sequence[int]) -> list[int]:
+    """Return how many calls there are up to each message that has some."""
+    return [
+        step + 1 for step in range(len(turn_of)) if turn_of[step + 1 : step + 2] != turn_of[step : step + 1]
+    ]
 
 
 def shape_of(program: Sequence[Call], *beside: Sequence[Any]) -> Shape:

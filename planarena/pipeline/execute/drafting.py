@@ -12,7 +12,7 @@ from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput, reached
 from planarena.pipeline.aimed import Aimed
-from planarena.pipeline.execute.beginnings import shape_of
+from planarena.pipeline.execute.beginnings import ends_of, shape_of
 from planarena.pipeline.execute.carried import carried, outputs_by_step
 from planarena.pipeline.execute.proving import Path, told_values
 from planarena.pipeline.execute.staleness import stale_answer
@@ -247,7 +247,7 @@ def settle(
     ]
     flags = [(lines[line].turn, lines[line].told, lines[line].fails) for line in order]
     shape = shape_of(program, masks, flags, shown)
-    begun = shop.beginnings.longest(shop.world, shape, _ends(turn_of))
+    begun = shop.beginnings.longest(shop.world, shape, ends_of(turn_of))
     made, touched = shop.run_anew(program, begun.made)
     calls = [(one.tool, canonical_json(one.arguments)) for one in made]
     failing = any(line.fails for line in lines)
@@ -268,7 +268,7 @@ def settle(
     if goals is None:
         return None
     if told == asked:
-        shop.beginnings.note(shop.world, shape, _ends(turn_of), made, goals)
+        shop.beginnings.note(shop.world, shape, ends_of(turn_of), made, goals)
     # Where nothing is taken back, the whole needs every call, not only the message that asked for it. The goal of the last
     # message is that of the whole: what it asked for has been shown to be needed.
     latest = turn_of.index(turn_of[-1])
@@ -365,11 +365,6 @@ def _closed(lines: Sequence[Line]) -> list[int]:
     return before
 
 
-def _ends(turn_of: Sequence[int]) -> list[int]:
-    """Return how many calls there are up to each message that has some."""
-    return [step + 1 for step in range(len(turn_of)) if turn_of[step + 1 : step + 2] != turn_of[step : step + 1]]
-
-
 def _proven(
     shop: Workshop,
     program: Sequence[Call],
@@ -388,7 +383,7 @@ def _proven(
     """
     episode = Episode(shop.world, program)
     payloads = [one.outcome.payload for one in made]
-    ends = _ends(turn_of)
+    ends = ends_of(turn_of)
     done = ends[len(begun) - 1] if begun else 0
     if prove_orders(episode, masks, payloads, [one.state_after for one in made], done) is not None:
         faults.append("another order gives something else")

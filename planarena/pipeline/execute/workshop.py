@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from planarena.environments import World
 from planarena.environments.faults import FAULTS
+from planarena.environments.goals import Aim
 from planarena.environments.state import Footprint, Record
 from planarena.environments.wording import ToolWording, parse_pointer
 from planarena.episodes import Episode, ExecutedCall, Goal, reached
@@ -63,6 +64,7 @@ class Workshop:
         beginnings: What was proven of the scenario's conversations that may go on.
 
     Attributes:
+        aims: The aims of domains that tools fulfil, behind these domains and tools.
         spare: The tasks that no conversation has taken yet.
         domains: The scenario's.
         permitted: All tools of these that the build may offer.
@@ -89,10 +91,9 @@ class Workshop:
         self.permitted: tuple[str, ...] = tuple(tools)
         self.facts = world.facts
         self.beginnings = Beginnings() if beginnings is None else beginnings
+        self.aims: tuple[Any, list[tuple[str, str, Aim]]] | None = None
         self.start = world.mark()
-        self.outputs = {
-            name: tuple(map(parse_pointer, words.outputs)) for name, words in wording.items()
-        }
+        self.outputs = {name: tuple(map(parse_pointer, words.outputs)) for name, words in wording.items()}
 
     def own_id(self, atom: Atom) -> str:
         """Return what an atom is called in this scenario."""

@@ -45,7 +45,9 @@ class AimDraw(Spoken):
         if not before:
             return
         world, last = self.world, before[-1]
-        start = world.store.total() if isinstance(world, World) else None
+        start: int | None = None
+        if isinstance(world, World):  # only of worlds of ours one sees the whole state
+            start = world.store.total()
         known = last.caught_up
         if (
             known is not None

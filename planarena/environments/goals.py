@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,6 +18,7 @@ import yaml
 from planarena.environments.world import Operation
 from planarena.errors import SchemaError
 from planarena.records.foreign_yaml import bounded_yaml
+from planarena.tools.tool import Tool
 
 __all__ = [
     "FEWEST_WAYS",
@@ -208,8 +209,10 @@ class Lacking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gives: tuple[str, ...] = ()
 
 
-class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_": "if"}):
+class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_": "if"}, dict=True):
     """What somebody wants.
+
+    An aim is drawn thousands of times in a build: what follows from its fields alone is found once.
 
     Attributes:
         calls: The calls that fulfil it, by name, in an order in which they work.
@@ -243,12 +246,12 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
     lacking: dict[str, Lacking] = {}
     otherwise: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def tools(self) -> frozenset[str]:
         """The tools that it calls."""
         return frozenset(call.tool for call in self.calls.values())
 
-    @property
+    @cached_property
     def picks(self) -> dict[str, tuple[str, Pick]]:
         """Its picks by name, each with the call whose result it is taken from."""
         return {name: (call, pick) for call, one in self.calls.items() for name, pick in one.picks.items()}
@@ -259,12 +262,26 @@ class Aim(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"if_"
 
     def told(self) -> tuple[str, ...]:
         """Return the names of the calls that its answer tells."""
+        return self._told
+
+    @cached_property
+    def _told(self) -> tuple[str, ...]:
         if self.tell:
             return tuple(self.tell)
         taken = {
             place_of(self, text).call for call in self.calls.values() for text in references_in(call.given)
         }
         return tuple(name for name in self.calls if name not in taken)
+
+    @cached_property
+    def _places(self) -> dict[str, Place]:
+        """What its references mean, as far as anybody has asked."""
+        return {}
+
+    @cached_property
+    def _names(self) -> dict[tuple[int, ...], tuple[list[Tool], dict[tuple[str, str], str]]]:
+        """What its ways call its arguments, by the identity of the tools, which are kept with it."""
+        return {}
 
 
 class Place(NamedTuple):
@@ -318,6 +335,13 @@ def references_in(value: Any) -> Iterator[str]:
 
 def place_of(aim: Aim, text: str) -> Place:
     """Return what a reference means, given without its `$`; what is no pick and no call is the name of a value."""
+    found = aim._places.get(text)
+    if found is None:
+        found = aim._places[text] = _find_place(aim, text)
+    return found
+
+
+def _find_place(aim: Aim, text: str) -> Place:
     head, slash, rest = text.partition("/")
     if slash:
         return Place(head, "", f"/{rest}")
@@ -331,8 +355,17 @@ def names_said(aim: Aim, operations: Mapping[str, Operation]) -> dict[tuple[str,
     """Return what ways call the arguments of calls that are drawn or given as they stand: (call, argument) -> name.
 
     An argument that one call alone has goes by its own name, others as `CALL.ARGUMENT`. What is given by reference goes
-    by the name of that.
+    by the name of that. The mapping is not to be changed.
     """
+    tools = [operations[call.tool].tool for call in aim.calls.values()]
+    key = tuple(map(id, tools))
+    known = aim._names.get(key)
+    if known is None:
+        known = aim._names[key] = tools, _find_names(aim, operations)
+    return known[1]
+
+
+def _find_names(aim: Aim, operations: Mapping[str, Operation]) -> dict[tuple[str, str], str]:
     own: dict[str, list[str]] = {}
     for name, call in aim.calls.items():
         tool = operations[call.tool].tool

@@ -157,6 +157,8 @@ class Store:
     def rollback(self, mark: int) -> None:
         """Undo every write since `mark`."""
         log = self._log
+        if len(log) <= mark:
+            return
         while len(log) > mark:
             table, key, record = log.pop()
             if record is None:
@@ -180,7 +182,9 @@ class Store:
 
     def take_footprint(self) -> Footprint:
         """Return what was read and written since the last call of this method."""
-        footprint = self._recalled or Footprint(frozenset(self._reads), frozenset(self._writes))
+        footprint = self._recalled
+        if footprint is None:
+            footprint = Footprint(frozenset(self._reads), frozenset(self._writes))
         self.clear_footprint()
         return footprint
 
@@ -192,8 +196,16 @@ class Store:
 
     def changes_since(self, mark: int) -> tuple[tuple[str, str, Record | None], ...]:
         """Return what was written since `mark` as (table, id, record now or None)."""
-        places = dict.fromkeys((table, key) for table, key, _ in self._log[mark:])
-        return tuple((table, key, self._tables[table].get(key)) for table, key in places)
+        before: dict[tuple[str, str], Record | None] = {}
+        for table, key, record in self._log[mark:]:
+            before.setdefault((table, key), record)
+        found = (
+            (table, key, record, self._tables[table].get(key)) for (table, key), record in before.items()
+        )
+        # What was put there and taken away again is not there to be taken away.
+        return tuple(
+            (table, key, now) for table, key, then, now in found if then is not None or now is not None
+        )
 
     def replay(
         self, changes: tuple[tuple[str, str, Record | None], ...], footprint: Footprint, total: int

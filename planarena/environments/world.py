@@ -220,17 +220,20 @@ class World:
             The outcome. Unknown tools and invalid arguments are outcomes too, never exceptions.
         """
         store = self.store
-        store.clear_footprint()
         if self._memory is None or not self._remembers:
+            store.clear_footprint()
             return self._run(name, arguments)
         try:
             key = store.total(), name, orjson.dumps(arguments)
         except TypeError:  # not JSON: the validator's business
+            store.clear_footprint()
             return self._run(name, arguments)
         known = self._memory.get(key)
         if known is not None:
-            store.replay(known.changes, known.footprint, known.total)
-            return known.outcome
+            outcome, changes, footprint, total = known
+            store.replay(changes, footprint, total)
+            return outcome
+        store.clear_footprint()
         mark = store.mark()
         outcome = self._run(name, arguments)
         footprint = store.take_footprint()

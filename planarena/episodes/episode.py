@@ -63,7 +63,9 @@ class ExecutedCall(msgspec.Struct, frozen=True, array_like=True, dict=True):
         cls, tool: str, arguments: dict[str, Any], outcome: Outcome, state_before: str, state_after: str
     ) -> ExecutedCall:
         """Return the record of a call that gave an outcome."""
-        return cls(tool, arguments, outcome.status, outcome.result, outcome.error, state_before, state_after)
+        made = cls(tool, arguments, outcome.status, outcome.result, outcome.error, state_before, state_after)
+        made.__dict__["outcome"] = outcome  # whose payload may be known
+        return made
 
     @cached_property
     def outcome(self) -> Outcome:

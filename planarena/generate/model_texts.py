@@ -71,7 +71,11 @@ def find_stated(text: str, ways: Iterable[str]) -> str | None:
 
     Capitals and white space do not count. The phrase must stand there as whole words: "€12" is not said by "€120".
     """
+    small = text.lower() if text.isascii() else ""
     for way in ways:
+        # Most ways do not stand there; a pattern for each value takes long to make.
+        if small and way.isascii() and not all(word in small for word in way.lower().split()):
+            continue
         pattern = r"\s+".join(map(re.escape, way.split()))
         joined = r"(?<!\w)" if way[:1].isalnum() else ""
         ends = r"(?!\w)(?![.,:]\d)" if way[-1:].isalnum() else ""

@@ -40,6 +40,21 @@ def tool_similarity(left: Tool, right: Tool) -> float:
     """Return the similarity of two tools in [0, 1]; 1 only for the same tool."""
     if left.tool_id == right.tool_id:
         return 1.0
+    key = left.tool_id, left.wire_name, left.effects, right.tool_id, right.wire_name, right.effects
+    known = _SIMILAR.get(key)
+    if known is None:
+        if len(_SIMILAR) > _MOST_SIMILAR:
+            _SIMILAR.clear()
+        known = _SIMILAR[key] = _similarity(left, right)
+    return known
+
+
+# Scenarios of a domain offer the same tools over and over.
+_SIMILAR: dict[tuple[str, ...], float] = {}
+_MOST_SIMILAR = 200_000
+
+
+def _similarity(left: Tool, right: Tool) -> float:
     words = _jaccard(left.wire_name.split("_"), right.wire_name.split("_"))
     return 0.85 * (
         0.35 * (left.namespace == right.namespace)

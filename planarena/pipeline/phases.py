@@ -47,7 +47,7 @@ PHASES: dict[str, tuple[str, ...]] = {
         *("tools", "users", "records", "llm", "managed", "quality.contamination", "generate.model_records"),
         # How a value is named says whether a message may take it up before an answer told it.
         *("generate.naming", "generate.semantic_values", "generate.spelling", "generate.surfaces"),
-        *("generate.templates", "errors"),
+        *("generate.templates", "errors", "lazy"),
         *("data/prompts/answer_by_schema.yaml", "data/prompts/repair.yaml", "data/prompts/user.yaml"),
     ),
     # Briefs of users say what was told by the overlap of words, which reads answers in every format.

@@ -79,6 +79,7 @@ def find_superfluous(
     known: frozenset[bytes],
     results: Sequence[Any],
     first: int = 0,
+    last: int | None = None,
 ) -> int | None:
     """Return the first step without which the goal still holds, or None if every step is needed.
 
@@ -89,12 +90,14 @@ def find_superfluous(
         known: See `known_values`.
         results: The recorded result of each step: what a consumer would have been given.
         first: Steps before this one are not dropped: they were asked for by an earlier message, with a goal of its own.
+        last: Steps from this one on are not dropped: it was shown before that this goal, or one that asks for less, needs
+            them; None where nothing was.
     """
     backend = episode.backend
     start = backend.mark()
     done: list[tuple[str, Outcome]] = []
     superfluous: int | None = None
-    for dropped in range(len(program)):
+    for dropped in range(len(program) if last is None else last):
         if dropped < first:
             done.append((program[dropped].tool, episode.perform(dropped)))
             continue

@@ -117,19 +117,23 @@ def order_of(expression: Expression) -> tuple[list[Any], list[int]]:
     """
     names: list[Any] = []
     before: list[int] = []
-
-    def walk(part: Expression, earlier: int) -> int:
-        if not isinstance(part, Node):
-            names.append(part)
-            before.append(earlier)
-            return 1 << (len(names) - 1)
-        mine = 0
-        for child in part.parts:
-            mine |= walk(child, earlier | mine if part.op == SERIAL else earlier)
-        return mine
-
-    walk(expression, 0)
+    _walk(expression, 0, names, before)
     return names, before
+
+
+def _walk(part: Expression, earlier: int, names: list[Any], before: list[int]) -> int:
+    """Add the leaves of a part and what comes before each; return the part's mask.
+
+    No function within `order_of`: one that calls itself is a cycle, which only the collector frees.
+    """
+    if not isinstance(part, Node):
+        names.append(part)
+        before.append(earlier)
+        return 1 << (len(names) - 1)
+    mine = 0
+    for child in part.parts:
+        mine |= _walk(child, earlier | mine if part.op == SERIAL else earlier, names, before)
+    return mine
 
 
 def predecessors(expression: Expression, place: Mapping[Any, int]) -> list[int]:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput, reached
 from planarena.pipeline.aimed import Aimed
+from planarena.pipeline.execute.beginnings import ends_of, shape_of
 from planarena.pipeline.execute.carried import carried, outputs_by_step
 from planarena.pipeline.execute.proving import Path, told_values
 from planarena.pipeline.execute.staleness import stale_answer
@@ -236,7 +238,17 @@ def settle(
         )
         for line in order
     ]
-    made, _ = shop.run(program, fresh=True)
+    masks = predecessors(relabel(expression, place), {step: step for step in range(len(order))})
+    told = [step for step, line in enumerate(order) if lines[line].told]
+    turn_of = tuple(lines[line].turn for line in order)
+    shown = [
+        tuple(map(parse_pointer, outputs[line])) if line in outputs else shop.outputs[lines[line].atom.tool]
+        for line in order
+    ]
+    flags = [(lines[line].turn, lines[line].told, lines[line].fails) for line in order]
+    shape = shape_of(program, masks, flags, shown)
+    begun = shop.beginnings.longest(shop.world, shape, ends_of(turn_of))
+    made, touched = shop.run_anew(program, begun.made)
     calls = [(one.tool, canonical_json(one.arguments)) for one in made]
     failing = any(line.fails for line in lines)
     if not failing and len(set(calls)) < len(calls):
@@ -245,28 +257,22 @@ def settle(
     if any((one.status != "ok") != lines[line].fails for one, line in zip(made, order, strict=True)):
         faults.append("a call fails, or does not fail, where it should")
         return None
-    if not undone and not failing and (senseless := _senseless(shop, program, made, designed)):
+    if not undone and not failing and (senseless := _senseless(shop, program, made, touched, designed)):
         faults.append(senseless)
         return None
     if find_reference_fault(shop.world, program, made, shop.reads, shop.orders) is not None:
         faults.append("a reference means two things")
         return None
-    numbered = relabel(expression, place)
-    masks = predecessors(numbered, {step: step for step in range(len(order))})
-    told = [step for step, line in enumerate(order) if lines[line].told]
-    turn_of = tuple(lines[line].turn for line in order)
-    shown = [
-        [parse_pointer(pointer) for pointer in outputs[line]]
-        if line in outputs
-        else shop.outputs[lines[line].atom.tool]
-        for line in order
-    ]
     asked = list(told)
-    goals = _proven(shop, program, made, masks, told, turn_of, shown, faults)
+    goals = _proven(shop, program, made, masks, told, turn_of, shown, faults, begun.goals)
     if goals is None:
         return None
-    # Where nothing is taken back, the whole needs every call, not only the message that asked for it.
-    goal: Goal | None = goals[-1] if undone else _needed(shop, program, made, told, 0, shown, faults)
+    if told == asked:
+        shop.beginnings.note(shop.world, shape, ends_of(turn_of), made, goals)
+    # Where nothing is taken back, the whole needs every call, not only the message that asked for it. The goal of the last
+    # message is that of the whole: what it asked for has been shown to be needed.
+    latest = turn_of.index(turn_of[-1])
+    goal: Goal | None = goals[-1] if undone else _needed(shop, program, made, told, 0, shown, faults, latest)
     if goal is None:
         return None
     if undone and not goal.required_outputs and goal.final_state_hash == made[0].state_before:
@@ -290,7 +296,7 @@ def settle(
         for step, (one, line) in enumerate(zip(made, order, strict=True))
     )
     task = Executed(
-        render(numbered, str),
+        render(relabel(expression, place), str),
         1 + max(groups.values()),
         steps,
         (),
@@ -307,13 +313,18 @@ def settle(
 _BY_CHANCE = frozenset({"used_after_end", "undone_or_repeated", "mixed_records", "half_taken", "apart"})
 
 
-def _senseless(shop: Workshop, program: Sequence[Call], made: Sequence[ExecutedCall], designed: bool) -> str:
+def _senseless(
+    shop: Workshop,
+    program: Sequence[Call],
+    made: Sequence[ExecutedCall],
+    touched: Sequence[Footprint],
+    designed: bool,
+) -> str:
     """Return why nobody would ask for all of it, if that is so: see `planarena.proofs.sense`."""
-    done = []
-    for call, one in zip(program, made, strict=True):
-        shop.world.call(one.tool, one.arguments)
-        done.append(Done(call, one.arguments, one.result, shop.world.footprint()))
-    shop.world.rollback(shop.start)
+    done = [
+        Done(call, one.arguments, one.result, footprint)
+        for call, one, footprint in zip(program, made, touched, strict=True)
+    ]
     fault = shop.sense.fault(done)
     if fault is None or (designed and fault.reason in _BY_CHANCE):
         return ""
@@ -363,20 +374,24 @@ def _proven(
     turn_of: Sequence[int],
     shown: Sequence[Sequence[Path]],
     faults: list[str],
+    begun: Sequence[Goal],
 ) -> tuple[Goal, ...] | None:
     """Return the goals up to each message of a conversation that passes its proofs; the last one is that of the whole.
 
-    What is told grows by look-ups that are needed for that alone.
+    What is told grows by look-ups that are needed for that alone. Of the messages that it begins with, the goals may be
+    known: then they were proven.
     """
     episode = Episode(shop.world, program)
     payloads = [one.outcome.payload for one in made]
-    if prove_orders(episode, masks, payloads, [one.state_after for one in made]) is not None:
+    ends = ends_of(turn_of)
+    done = ends[len(begun) - 1] if begun else 0
+    if prove_orders(episode, masks, payloads, [one.state_after for one in made], done) is not None:
         faults.append("another order gives something else")
         return None
-    goals = []
-    for turn in sorted(set(turn_of)):
-        until = sum(one <= turn for one in turn_of)
-        goal = _needed(shop, program[:until], made[:until], told, turn_of.index(turn), shown, faults)
+    goals = list(begun)
+    for until in ends[len(begun) :]:
+        first = turn_of.index(turn_of[until - 1])
+        goal = _needed(shop, program[:until], made[:until], told, first, shown, faults)
         if goal is None:
             return None
         goals.append(goal)
@@ -391,6 +406,7 @@ def _needed(
     first: int,
     shown: Sequence[Sequence[Path]],
     faults: list[str],
+    last: int | None = None,
 ) -> Goal | None:
     """Return the goal of the calls up to a message if none of those for this message is superfluous."""
     known, results = known_values(program, shop.facts), [one.result for one in made]
@@ -414,7 +430,7 @@ def _needed(
         goal = Goal(final, tuple(required))
         assert reached(goal, final, [(one.tool, one.outcome) for one in made])
         episode.forget()
-        superfluous = find_superfluous(episode, program, goal, known, results, first)
+        superfluous = find_superfluous(episode, program, goal, known, results, first, last)
         if superfluous is None:
             return goal
         if (

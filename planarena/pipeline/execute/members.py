@@ -8,7 +8,7 @@ from typing import Any
 from planarena.environments.state import Footprint
 from planarena.environments.wording import Offer, Path, ToolWording, names_in, parse_pointer
 from planarena.proofs import Order, is_tied
-from planarena.tasks.atoms import Atom, Call, resolve
+from planarena.tasks.atoms import Atom, Binding, Call, resolve
 from planarena.tasks.composition import Candidate, Member, Source
 
 __all__ = [
@@ -18,9 +18,37 @@ __all__ = [
     "offers_of",
     "orders_in",
     "overwritten",
+    "program_of",
     "said_in_full",
     "touched",
 ]
+
+
+def program_of(
+    order: Sequence[int],
+    bindings: Mapping[tuple[int, str], Source],
+    atoms: Sequence[Atom],
+    paths: Mapping[tuple[str, str], Path],
+) -> list[Call]:
+    """Return the calls of atoms in an order.
+
+    Args:
+        order: The atoms' numbers.
+        bindings: (atom, argument) -> source.
+        atoms: The scenario's.
+        paths: (tool, pointer) -> path, of what results offer.
+    """
+    place = {atom: step for step, atom in enumerate(order)}
+    calls = []
+    for number in order:
+        atom = atoms[number]
+        bound = []
+        for argument, _ in atom.needs:
+            source = bindings[number, argument]
+            path = paths[atoms[source.atom].tool, source.pointer]
+            bound.append(Binding(argument, place[source.atom], path))
+        calls.append(Call(atom.tool, atom.arguments, tuple(bound)))
+    return calls
 
 
 def overwritten(program: Sequence[Call], footprints: Sequence[Footprint]) -> bool:

@@ -14,6 +14,7 @@ from planarena.environments.state import Footprint
 from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
 from planarena.pipeline.execute.aims import calls_of, draw_aims, draw_every
+from planarena.pipeline.execute.beginnings import Beginnings
 from planarena.pipeline.execute.conversations import converse, variant_of
 from planarena.pipeline.execute.decontamination import permitted
 from planarena.pipeline.execute.irreversible import FOLDER, IrreversibleTasks
@@ -24,6 +25,7 @@ from planarena.pipeline.execute.members import (
     offers_of,
     orders_in,
     overwritten,
+    program_of,
     said_in_full,
     touched,
 )
@@ -44,7 +46,7 @@ from planarena.tasks.algebra import (
     relabel,
     render,
 )
-from planarena.tasks.atoms import Atom, Binding, Call, fill
+from planarena.tasks.atoms import Atom, Call, fill
 from planarena.tasks.composition import Candidate, Composition, Limits, Member, Source, compose
 
 __all__ = ["execute_every_aim", "execute_scenario", "execute_with_variants"]
@@ -100,6 +102,7 @@ class _ScenarioRun:
         self.edges: dict[tuple[str, str, str, str], list[int]] = {}
         self.discards: list[Discard] = []
         self.swaps: dict[Any, str | None] = {}
+        self.beginnings = Beginnings()
         self.unverified = UnverifiedTools(self.world, scenario.offers)
         self.irreversible = IrreversibleTasks(
             Path(config.out) / FOLDER, config.trajectories, scenario.scenario_id
@@ -170,7 +173,7 @@ class _ScenarioRun:
 
     def _shop(self, rng: Random) -> Workshop:
         tools, words = self.scenario.tools, self.wording
-        shop = Workshop(self.world, tools, words, self.orders, self.sense, self.atoms, rng)
+        shop = Workshop(self.world, tools, words, self.orders, self.sense, self.atoms, rng, self.beginnings)
         shop.domains = self.scenario.domains
         shop.scenario_id = self.scenario.scenario_id
         return shop
@@ -252,19 +255,6 @@ class _ScenarioRun:
 
     # -- composition ---------------------------------------------------------------------------
 
-    def _program(self, order: Sequence[int], bindings: dict[tuple[int, str], Source]) -> list[Call]:
-        place = {atom: step for step, atom in enumerate(order)}
-        calls = []
-        for number in order:
-            atom = self.atoms[number]
-            bound = []
-            for argument, _ in atom.needs:
-                source = bindings[number, argument]
-                path = self.paths[self.atoms[source.atom].tool, source.pointer]
-                bound.append(Binding(argument, place[source.atom], path))
-            calls.append(Call(atom.tool, atom.arguments, tuple(bound)))
-        return calls
-
     def _realise(self, candidate: Candidate) -> Member | None:
         """Execute a candidate, find what truly depends on what, and give it the expression that says so."""
         left, right = candidate.left, candidate.right
@@ -282,7 +272,7 @@ class _ScenarioRun:
             return None
         if self.unverified.holds(map(self._tool_of, order)):
             return self.unverified.join(candidate, order, bindings, level, self._tool_of, self._label)
-        program = self._program(order, bindings)
+        program = program_of(order, bindings, self.atoms, self.paths)
         episode = Episode(self.world, program)
         footprints: list[Footprint] = []
         failed = False
@@ -376,7 +366,7 @@ class _ScenarioRun:
         """Prove a task in its unrolled order, or say which proof fails."""
         rows = generations(member.expression)
         order = [number for row in rows for number in row]
-        program = self._program(order, member.bindings)
+        program = program_of(order, member.bindings, self.atoms, self.paths)
         text = render(member.expression, self._tool_of)
         groups = [group for group, numbers in enumerate(rows) for _ in numbers]
         # The same atoms with other bindings are another task, and must not be told the same way.

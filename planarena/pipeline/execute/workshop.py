@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from planarena.environments import World
 from planarena.environments.faults import FAULTS
-from planarena.environments.state import Record
+from planarena.environments.goals import Aim
+from planarena.environments.state import Footprint, Record
 from planarena.environments.wording import ToolWording, parse_pointer
 from planarena.episodes import Episode, ExecutedCall, Goal, reached
 from planarena.generate.semantic_values import semantic_values
+from planarena.pipeline.execute.beginnings import Beginnings
 from planarena.pipeline.products import Discard, Executed
 from planarena.proofs import Order, Sense, scalars_of
 from planarena.records.canonical import canonical_json, content_id
@@ -59,8 +61,10 @@ class Workshop:
         sense: Judges whether somebody would ask for it.
         atoms: The scenario's; a kind may add to them.
         rng: Chooses.
+        beginnings: What was proven of the scenario's conversations that may go on.
 
     Attributes:
+        aims: The aims of domains that tools fulfil, behind these domains and tools.
         spare: The tasks that no conversation has taken yet.
         domains: The scenario's.
         permitted: All tools of these that the build may offer.
@@ -76,6 +80,7 @@ class Workshop:
         sense: Sense,
         atoms: list[Atom],
         rng: Random,
+        beginnings: Beginnings | None = None,
     ) -> None:
         self.world, self.tools, self.wording, self.atoms, self.rng = world, tools, wording, atoms, rng
         self.orders, self.sense = orders, sense
@@ -85,10 +90,10 @@ class Workshop:
         self.scenario_id = ""
         self.permitted: tuple[str, ...] = tuple(tools)
         self.facts = world.facts
+        self.beginnings = Beginnings() if beginnings is None else beginnings
+        self.aims: tuple[Any, list[tuple[str, str, Aim]]] | None = None
         self.start = world.mark()
-        self.outputs = {
-            name: [parse_pointer(pointer) for pointer in words.outputs] for name, words in wording.items()
-        }
+        self.outputs = {name: tuple(map(parse_pointer, words.outputs)) for name, words in wording.items()}
 
     def own_id(self, atom: Atom) -> str:
         """Return what an atom is called in this scenario."""
@@ -145,14 +150,34 @@ class Workshop:
             for step in task.steps
         ]
 
-    def run(self, program: Sequence[Call], *, fresh: bool = False) -> tuple[list[ExecutedCall], str]:
-        """Execute a program from the initial state, where the world is left; return its calls and the last state.
+    def run_anew(
+        self, program: Sequence[Call], begun: Sequence[ExecutedCall] = ()
+    ) -> tuple[list[ExecutedCall], list[Footprint]]:
+        """Run every call of a program, even where an equal one is remembered; return them and what each touched.
 
         Args:
-            program: The calls.
-            fresh: Run every call, even where an equal one is remembered.
+            program: The calls, from the initial state, where the world is left.
+            begun: Its first calls, which were run anew before, from the same state.
         """
-        remembered = self.world.remember(not fresh)
+        remembered = self.world.remember(True) if begun else self.world.remember(False)
+        try:
+            episode = Episode(self.world, program)
+            made, touched = list(begun), []
+            for step in range(len(begun)):
+                episode.perform(step)
+                touched.append(self.world.footprint())
+            self.world.remember(False)
+            for step in range(len(begun), len(program)):
+                made.append(episode.perform_fully(step))
+                touched.append(self.world.footprint())
+            return made, touched
+        finally:
+            self.world.rollback(self.start)
+            self.world.remember(remembered)
+
+    def run(self, program: Sequence[Call]) -> tuple[list[ExecutedCall], str]:
+        """Execute a program from the initial state, where the world is left; return its calls and the last state."""
+        remembered = self.world.remember(True)
         try:
             episode = Episode(self.world, program)
             made = [episode.perform_fully(step) for step in range(len(program))]

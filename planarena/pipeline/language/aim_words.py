@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -84,11 +85,17 @@ def _reports(aim: Aim, ways: Sequence[str], own: Sequence[tuple[str, int]]) -> t
     return tuple(re.sub(r"\{([^{}|]+)((?:\|[^{}]*)?)\}", pointed, way) for way in ways)
 
 
+@lru_cache(maxsize=4096)
+def _plain(ways: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ways of saying an aim without their placeholders."""
+    return tuple(re.sub(r"[\[\]]|\{[^{}]*\}", " ", way) for way in ways)
+
+
 def _references(task: Executed, aimed: Aimed, aim: Aim, producer: StepContext) -> dict[str, Reference]:
     """Return how a plan speaks of what other calls take from a step."""
     taken = {pointer for step in task.steps for _, source, pointer in step.bound if source == producer.number}
     found = {}
-    said = tuple(re.sub(r"[\[\]]|\{[^{}]*\}", " ", way) for way in aim.ways)
+    said = _plain(aim.ways) if taken else ()
     for pointer in sorted(taken):
         known = producer.wording.refer.get(pointer)
         text = ""

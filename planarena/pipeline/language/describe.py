@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -86,12 +87,14 @@ class ScenarioLanguage:
         self.wording = {
             name: words for domain in scenario.domains for name, words in wording_of(domain).items()
         }
-        contrast = config.contrast
-        self.contrast = (
-            ScenarioContrast(contrast, scenario, self.world, self.wording)
-            if contrast.candidates or contrast.trajectories
-            else None
-        )
+
+    @cached_property
+    def contrast(self) -> ScenarioContrast | None:
+        """Makes the contrast of its tasks; None where the build wants none."""
+        wanted = self.config.contrast
+        if not wanted.candidates and not wanted.trajectories:
+            return None
+        return ScenarioContrast(wanted, self.scenario, self.world, self.wording)
 
     def describe(self, task: Executed, *, contrast: bool = True) -> Language | Discard:
         """Write one task's query, plans and answer with the offline generator, and make its contrast if asked to."""

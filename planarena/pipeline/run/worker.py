@@ -23,9 +23,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     connection = Connection(descriptor)
-    # A job makes millions of objects and hardly a cycle: most are gone again when one in so many is looked at.
+    # A job makes millions of objects and hardly a cycle: between jobs, `trim_memory` looks for them as often as it pays.
     gc.freeze()
-    gc.set_threshold(100_000, 10, 2)
+    gc.disable()
     try:
         worker = Worker(*connection.recv())
         with closing(worker):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from planarena.environments import World
 from planarena.environments.goals import AimCall, Pick, place_of
 from planarena.environments.wording import parse_pointer, schema_at
 from planarena.pipeline.aimed import Aimed, Picked, Said
 from planarena.pipeline.execute.aims.choosing import Misfit, choose
-from planarena.pipeline.execute.aims.values import MadeCall, Spoken
+from planarena.pipeline.execute.aims.values import CaughtUp, MadeCall, Spoken
 from planarena.pipeline.execute.carried import outputs_of
 from planarena.proofs import is_tied
-from planarena.records.canonical import content_id
+from planarena.records.canonical import canonical_bytes, content_id
 from planarena.tasks.atoms import Atom, resolve
 
 __all__ = ["AimDraw", "Misfit"]
@@ -33,13 +34,36 @@ class AimDraw(Spoken):
             Misfit: It makes no sense in this world.
         """
         try:
-            for earlier in before:
-                for one in earlier.made:
-                    self.world.call(one.atom.tool, one.arguments)
+            self._catch_up(before)
             self._carry_out()
         finally:
             self.world.rollback(self.shop.start)
         return self
+
+    def _catch_up(self, before: Sequence[AimDraw]) -> None:
+        """Bring the world to where earlier messages leave it; several aims are tried behind the same ones."""
+        if not before:
+            return
+        world, last = self.world, before[-1]
+        start: int | None = None
+        if isinstance(world, World):  # only of worlds of ours one sees the whole state
+            start = world.store.total()
+        known = last.caught_up
+        if (
+            known is not None
+            and start == known.start
+            and len(before) == len(known.draws) + 1
+            and all(one is other for one, other in zip(before, known.draws, strict=False))
+        ):
+            world.store.replay(known.changes, known.touched, known.total)
+            return
+        mark = world.mark()
+        for earlier in before:
+            for one in earlier.made:
+                world.call(one.atom.tool, one.arguments)
+        if start is not None:
+            changes, total = world.store.changes_since(mark), world.store.total()
+            last.caught_up = CaughtUp(start, tuple(before[:-1]), changes, world.footprint(), total)
 
     def _carry_out(self) -> None:
         left = list(self.aim.calls)
@@ -167,6 +191,9 @@ class AimDraw(Spoken):
 
     def told(self) -> list[str]:
         """Return the names of the calls that the answer tells."""
+        return self.once(AimDraw._find_told)
+
+    def _find_told(self) -> list[str]:
         told = [name for name in self.aim.told() if name in self.lines_of]
         if self.aim.if_ is not None and not self.aim.tell:
             # What only the outcome hangs on is told: nobody takes a branch without saying why.
@@ -176,14 +203,27 @@ class AimDraw(Spoken):
 
     def deciding(self) -> list[int]:
         """Return the calls that the condition looks at: nobody acts on it before they have been made."""
+        return self.once(AimDraw._find_deciding)
+
+    def _find_deciding(self) -> list[int]:
         if self.aim.if_ is None:
             return []
         read = [self.aim.if_.that, *self.aim.if_.tests().values()]
         names = [place_of(self.aim, one[1:]).call for one in read if isinstance(one, str) and one[:1] == "$"]
         return [line for name in names for line in self.lines_of.get(name, ())]
 
+    def literals(self) -> list[bytes]:
+        """Return by call what it is given and does not take from another."""
+        return self.once(AimDraw._find_literals)
+
+    def _find_literals(self) -> list[bytes]:
+        return [canonical_bytes(one.atom.arguments) for one in self.made]
+
     def outputs(self) -> dict[int, tuple[str, ...]]:
         """Return by call the pointers of what is told, where the aim says it."""
+        return self.once(AimDraw._find_outputs)
+
+    def _find_outputs(self) -> dict[int, tuple[str, ...]]:
         return {
             number: outputs
             for number, one in enumerate(self.made)

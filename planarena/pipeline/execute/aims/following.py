@@ -66,8 +66,16 @@ def why_not_after(draws: Sequence[AimDraw], other: AimDraw) -> str:
     return ""
 
 
-def _told(draw: AimDraw) -> Iterator[tuple[int, Any]]:
-    """Yield (call, value) of what the answer to an aim tells."""
+def _told(draw: AimDraw) -> list[tuple[int, Any]]:
+    """Return (call, value) of what the answer to an aim tells."""
+    return draw.once(_find_told)
+
+
+def _find_told(draw: AimDraw) -> list[tuple[int, Any]]:
+    return list(_told_by(draw))
+
+
+def _told_by(draw: AimDraw) -> Iterator[tuple[int, Any]]:
     told, own = draw.told(), draw.outputs()
     for number, one in enumerate(draw.made):
         if one.name in told:
@@ -129,8 +137,16 @@ def _ids(draw: AimDraw, one: MadeCall) -> dict[str, Any]:
     return {name: value for name, value in one.arguments.items() if schemas[name].get("x-hidden")}
 
 
-def _dealt_with(draw: AimDraw) -> Iterator[Any]:
-    """Yield the ids of what an aim acted on, made or spoke of."""
+def _dealt_with(draw: AimDraw) -> list[Any]:
+    """Return the ids of what an aim acted on, made or spoke of."""
+    return draw.once(_find_dealt_with)
+
+
+def _find_dealt_with(draw: AimDraw) -> list[Any]:
+    return list(_dealt_with_by(draw))
+
+
+def _dealt_with_by(draw: AimDraw) -> Iterator[Any]:
     for one in draw.made:
         yield from _ids(draw, one).values()
         if not draw.shop.reads(one.atom.tool) and isinstance(one.result, dict):

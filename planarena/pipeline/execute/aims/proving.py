@@ -27,14 +27,14 @@ class _Program:
         self.owner: list[tuple[int, int]] = []
         self.place: list[list[int]] = []
         self.taken: list[set[int]] = []
-        known: dict[str, int] = {}
+        known: dict[tuple[str, bytes, tuple[tuple[str, int, str], ...]], int] = {}
         for number, draw in enumerate(draws):
             told = draw.told()
             places: list[int] = []
             taken: set[int] = set()
             for line, one in enumerate(draw.made):
                 bound = tuple((name, places[source], pointer) for name, source, pointer in one.bound)
-                key = canonical_json([one.atom.tool, one.atom.arguments, [list(each) for each in bound]])
+                key = one.atom.tool, draw.literals()[line], bound
                 reads = draw.shop.reads(one.atom.tool)
                 first = known.get(key)
                 if reads and first is not None and one.name not in told and self.owner[first][0] < number:
@@ -60,7 +60,11 @@ class _Program:
 
 
 def prove_aims(
-    draws: Sequence[AimDraw], *, undone: bool = False, failing: Sequence[tuple[int, int]] = ()
+    draws: Sequence[AimDraw],
+    *,
+    undone: bool = False,
+    failing: Sequence[tuple[int, int]] = (),
+    most: int | None = None,
 ) -> Settled:
     """Prove what aims ask for as one conversation, with the aims noted in its task.
 
@@ -68,12 +72,15 @@ def prove_aims(
         draws: Carried out, each in the state that those before it leave.
         undone: A later one takes the place of an earlier one.
         failing: (draw, call) of what fails in the state as it is staged.
+        most: Most calls of the whole; None for any number.
 
     Raises:
-        Misfit: A proof fails.
+        Misfit: A proof fails, or there are too many calls.
     """
     shop = draws[0].shop
     made = _Program(draws)
+    if most is not None and len(made.owner) > most:
+        raise Misfit(f"there are more than {most} calls")
     if not failing:
         # Found out here, as it is the commonest fault by far, and a proof takes a hundred calls.
         one_call = {
@@ -83,7 +90,8 @@ def prove_aims(
         if len(one_call) < len(made.owner):
             raise Misfit("one call is made twice")
     footprints = [draws[number].footprints[line] for number, line in made.owner]
-    found = find_dependences(made.calls, footprints, Episode(shop.world, made.calls))
+    names, swaps = shop.beginnings.swaps(shop.world, made.calls)
+    found = find_dependences(made.calls, footprints, Episode(shop.world, made.calls), names, swaps)
     shop.world.rollback(shop.start)
     lines: list[Line] = []
     outputs: dict[int, tuple[str, ...]] = {}

@@ -43,6 +43,14 @@ def aims_for(domains: Sequence[str], tools: Sequence[str]) -> list[tuple[str, st
     ]
 
 
+def _aims_of(shop: Workshop) -> list[tuple[str, str, Aim]]:
+    """Return the aims of a scenario: found once, for they are asked for behind every message."""
+    key = shop.domains, shop.tools
+    if shop.aims is None or shop.aims[0] != key:
+        shop.aims = key, aims_for(*key)
+    return shop.aims[1]
+
+
 def tools_for_aims(domains: Sequence[str], available: Sequence[str], most: int, rng: Random) -> list[str]:
     """Draw aims as long as their tools are no more than `most`, and return those tools."""
     aims = aims_for(domains, available)
@@ -151,7 +159,8 @@ def go_on(
         most: Most calls of the whole.
         anything: Whether it may be about something else.
     """
-    others = [one for one in aims_for(shop.domains, shop.tools) if all(one[1] != draw.name for draw in draws)]
+    names = {draw.name for draw in draws}
+    others = [one for one in _aims_of(shop) if one[1] not in names]
     rng.shuffle(others)
     topic = {value for draw in draws for value in _things(draw)}
     said = {text for draw in draws for text in _texts(draw)}
@@ -166,12 +175,11 @@ def go_on(
             if why := why_not_after(draws, other):
                 shop.dropped.append(_discard(name, aim, Misfit(f"after {draws[-1].name}"), why))
                 continue
-            longer = prove_aims([*draws, other])
+            longer = prove_aims([*draws, other], most=most)
         except Misfit:
             continue
-        if len(longer.task.steps) <= most:
-            draws.append(other)
-            return longer
+        draws.append(other)
+        return longer
     return None
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, TypeVar
 
 from planarena.environments import BOUND
 from planarena.environments.goals import Aim, AimCall, Condition, Known, Value, names_said, place_of
-from planarena.environments.state import Footprint
+from planarena.environments.state import Footprint, Record
 from planarena.environments.wording import parse_pointer, schema_at
 from planarena.pipeline.execute.aims.choosing import Misfit, draw_plain, fits, near
 from planarena.pipeline.execute.workshop import Workshop
 from planarena.tasks.atoms import Atom, resolve
 
-__all__ = ["MadeCall", "Spoken"]
+__all__ = ["CaughtUp", "MadeCall", "Spoken"]
+
+T = TypeVar("T")
 
 
 class MadeCall(NamedTuple):
@@ -26,6 +28,24 @@ class MadeCall(NamedTuple):
     bound: tuple[tuple[str, int, str], ...]
     arguments: dict[str, Any]
     result: Any
+
+
+class CaughtUp(NamedTuple):
+    """Where a draw leaves a world that begins in a state, made behind others.
+
+    Attributes:
+        start: The state.
+        draws: The others.
+        changes: What they write.
+        touched: What the last call touched.
+        total: The state that they leave.
+    """
+
+    start: int
+    draws: tuple[Any, ...]
+    changes: tuple[tuple[str, str, Record | None], ...]
+    touched: Footprint
+    total: int
 
 
 class Spoken:
@@ -72,6 +92,15 @@ class Spoken:
         self.many: set[str] = set()
         self.names = names_said(aim, self.world.operations)
         self.branch, self.way, self.topic = "", way, topic
+        self.caught_up: CaughtUp | None = None
+        self._found: dict[Callable[..., Any], Any] = {}
+
+    def once(self, find: Callable[[Self], T]) -> T:
+        """Return what a function finds of the draw, which is carried out: found once, for a draw is looked at many times."""
+        if find not in self._found:
+            self._found[find] = find(self)
+        found: T = self._found[find]
+        return found
 
     def say(self, name: str, value: Any, tool: str, argument: str) -> None:
         """Note a value that the user says, which the next call takes."""

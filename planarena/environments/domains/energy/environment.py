@@ -41,7 +41,7 @@ DisputeReason = Annotated[
     Semantic("dispute_reason", surface="word"),
 ]
 InvoiceStatus = Annotated[Literal["open", "paid", "disputed"], Semantic("invoice_status", surface="word")]
-BatteryAction = Annotated[Literal["charge", "sell"], Semantic("battery_action", surface="word")]
+BatteryAction = Annotated[Literal["charge", "sell power"], Semantic("battery_action", surface="word")]
 Maker = Annotated[str, Semantic("maker", surface="name")]
 
 record = Fields(
@@ -270,7 +270,7 @@ class Energy(Environment):
             start: When the sale begins.
         """
         forecast = self._forecast(date)
-        battery = self._plan(battery_id, date, start, "sell")
+        battery = self._plan(battery_id, date, start, "sell power")
         kwh = battery["capacity_kwh"] // 2
         earnings = round(kwh * forecast["dearest_cents"] * FEED_IN_SHARE / 100, 2)
         return {**battery, "date": date, "start": start, "kwh": kwh, "earnings": earnings}

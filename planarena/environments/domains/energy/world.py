@@ -73,7 +73,7 @@ def make_customer(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
                 "battery_id": battery_id,
                 "date": day_after(now, 5),
                 "start": "07:00",
-                "action": rng.choice(("charge", "sell")),
+                "action": rng.choice(("charge", "sell power")),
             }
             for battery_id in batteries
         },

@@ -129,7 +129,7 @@ class Farm(Environment):
         self.state.put("waterings", watering_id, row)
         return {**field, **row, "cubic_metres": water, "cost": round(water * WATER_PRICE, 2)}
 
-    @tool("delete", gives=record("name date millimetres"))
+    @tool("delete", gives=record("field_id name date millimetres"))
     def cancel_field_watering(self, watering_id: WateringId) -> Result:
         """Take a planned watering back.
 

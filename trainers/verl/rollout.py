@@ -51,14 +51,16 @@ class Server:
         device: Where to.
         dtype: `float32` or `bfloat16`.
         threads: CPU threads.
+        most_tokens: Longest reply to who asks for no length.
     """
 
-    def __init__(self, path: str, device: str, dtype: str, threads: int) -> None:
+    def __init__(self, path: str, device: str, dtype: str, threads: int, most_tokens: int) -> None:
         torch.set_num_threads(threads)
         half = dtype == "bfloat16"
         config = ModelConfig(path=path, dtype="bfloat16" if half else "float32")
         self.policy: Policy = load_policy(path, config, torch.device(device), train=False)
         self.version = 0
+        self._most_tokens, self._asked = most_tokens, 0
         self._waiting: list[_Request] = []
         self._arrived = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
@@ -97,12 +99,15 @@ class Server:
             request_id: Unused: no state is kept between turns.
             prompt_ids: The prompt.
             sampling_params: `temperature`, `max_tokens`, and for the draws `seed`, `index`, `row`, `repeats`,
-                `expect` (requests of this batch).
+                `expect` (requests of this batch). verl's own agent loops name the temperature only: each of their
+                requests draws anew.
         """
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._serve())
         future: asyncio.Future[tuple[list[int], list[float]]] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Request(tuple(prompt_ids), dict(sampling_params), future))
+        self._asked += 1
+        unnamed = {"max_tokens": self._most_tokens, "seed": 0, "index": self._asked, "row": 0, "repeats": 1}
+        self._waiting.append(_Request(tuple(prompt_ids), {**unnamed, **sampling_params}, future))
         self._arrived.set()
         ids, logp = await future
         return TokenOutput(token_ids=ids, log_probs=logp, extra_fields={"global_steps": self.version})
@@ -225,6 +230,7 @@ class Replica(RolloutReplica):  # type: ignore[misc]  # verl is untyped
                 "cuda" if cuda else "cpu",
                 str(self.config.dtype),
                 int(os.environ.get("OMP_NUM_THREADS", "1")),
+                int(self.config.response_length),
             )
         )
         await server.ready.remote()

@@ -209,6 +209,12 @@ def _telling_faults(
     if len(set(telling.ways)) < 3:
         yield f": tell: {call}", "has fewer than three clauses under `as`"
     every = (*telling.ways, *telling.other)
+    tool = operations[aim.calls[call].tool].tool
+    fits = {*telling.values, *tool.parameters, *_fields_of_picks(aim, call, output), "*"}
+    for way in (*every, telling.line):
+        for name in sorted(set(re.findall(r"\{([^{}|]+)", way)) - fits):
+            if not name.startswith("/") or schema_at(output, parse_pointer(name.removesuffix("*"))) is None:
+                yield f": tell: {call}: {way!r}", f"nothing fills {{{name}}}"
     for way in every:
         if ("{*}" in way) != bool(telling.line):
             yield (
@@ -230,6 +236,15 @@ def _telling_faults(
             # A count of nothing is told by "no": "there are no guests".
             if not re.search(r"\{" + re.escape(value) + r"[|}]", way) and not re.search(r"\bno\b", way):
                 yield f": tell: {call}: {way!r}", f"does not tell {{{value}}}"
+
+
+def _fields_of_picks(aim: Aim, call: str, output: Any) -> set[str]:
+    """Return `PICK.FIELD` of every pick of a call."""
+    return {
+        f"{name}.{field}"
+        for name, pick in aim.calls[call].picks.items()
+        for field in (schema_at(output, (*parse_pointer(pick.rows), 0)) or {}).get("properties", {})
+    }
 
 
 def _way_faults(aim: Aim, operations: Mapping[str, Operation]) -> Iterator[tuple[str, str]]:

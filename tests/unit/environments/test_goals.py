@@ -130,7 +130,7 @@ def test_no_file_means_no_aims(tmp_path):
         ({"tell": ["nothing"]}, "tell", "there is no call nothing"),
         ({"tell": {"alarm": {"values": ["/event_id"], "as": ["a", "b", "c"]}}}, "tell", "is no value"),
         ({"tell": {"alarm": {"values": ["/remind_at"], "as": ["it is set"] * 3}}}, "it is set", "does not tell"),
-        ({"tell": {"alarm": {"as": ["the {table.table} is set"] * 3}}}, "is set", "nothing fills {table.table}"),
+        ({"tell": {"alarm": {"values": ["/remind_at"], "as": ["{table.table} rings at {/remind_at}"] * 3}}}, "rings", "nothing fills {table.table}"),
         ({"if": {"that": "$day/busy", "above": 60}}, "if", "a branch needs an `if`"),
         ({"values": {"colour": ["red"]}}, "colour", "nothing takes it"),
         ({"twin": [{"table": "events", "key": "$event.event_id", "set": {"invited": [{}]}}]}, "twin", "there is no `if`"),

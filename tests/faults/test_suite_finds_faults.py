@@ -43,7 +43,7 @@ FAULTS = {
         "        return 0\n    except typer.TyperException", f"{PROCESSES}::test_a_folder_that_cannot_be_written[build]",
     ),
     "a limit that is not asked": Fault(
-        "planarena/rows/importers/files.py", "    if not Marks(len(data)).take(data):\n", "    if len(data) < 0:\n",
+        "planarena/rows/importers/files.py", "        if not Marks(len(data)).take(data):\n", "        if len(data) < 0:\n",
         "tests/faults/test_large_files.py::test_large_files[dense\\ list-import]",
     ),
     "a wrong limit of expansion": Fault(

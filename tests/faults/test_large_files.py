@@ -91,6 +91,7 @@ FILES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "short texts in a line": ("a.jsonl", _repeated(b'"ab",', b'{"messages":[', b'"ab"]}\n')),
     "small objects in a line": ("a.jsonl", _repeated(b'{"ab":1.5},', b'{"messages":[', b"{}]}\n")),
     "as dense as is taken": ("a.json", _repeated(b'{"ab":1.5},', b"[", b"{}]", size=17 << 20)),
+    "many small objects": ("a.json", _repeated(b'{"ab":1.5},', b"[", b"{}]", size=60 << 20)),
     "rows of small objects": (
         "a.jsonl",
         _repeated(b'{"id":"sum-1","output":[' + b'{"ab":1.5},' * 2000 + b"{}]}\n"),
@@ -115,6 +116,8 @@ FILES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "rows of a letter": ("a.csv", _repeated(b"a\n", b"query\n")),
     "billion laughs": ("a.yaml", lambda path: path.write_text(_laughs()) and None),
     "long yaml": ("a.yaml", _repeated(b"- a\n")),
+    "yaml of 60 MB": ("a.yaml", _repeated(b"- a\n", size=60 << 20)),
+    "yaml as long as is taken": ("a.yaml", _repeated(b"- ab\n", size=4 << 20)),
     "deep yaml": ("a.yaml", _repeated(b"- ")),
 }
 

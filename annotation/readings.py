@@ -10,6 +10,7 @@ import msgspec
 
 from planarena.annotation.forms import Answer
 from planarena.errors import UserError
+from planarena.records.foreign import ForeignError, Marks
 
 __all__ = ["answers_of_reading", "is_reading"]
 
@@ -65,8 +66,11 @@ def answers_of_reading(path: Path, annotator: str = "") -> list[Answer]:
         OSError: The file cannot be read.
     """
     try:
-        reading = msgspec.json.decode(path.read_bytes(), type=_Reading)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        data = path.read_bytes()
+        if not Marks(len(data)).take(data):
+            raise ForeignError("it holds more values than a file of its size may hold")
+        reading = msgspec.json.decode(data, type=_Reading)
+    except (msgspec.MsgspecError, ForeignError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(
             f"is no reading: {error}",
             where=str(path),

@@ -37,6 +37,7 @@ from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.eval.tagged import tagged_calls
 from planarena.formats import Call, read_output
+from planarena.records.foreign import read_json
 
 __all__ = ["ask", "describe", "match", "read_samples", "score"]
 
@@ -120,7 +121,7 @@ def _read_rows(path: Path) -> dict[str, list[tuple[str, dict[str, Any]]]]:
         if (level := _LEVEL.search(file.name)) is None:
             continue
         try:
-            rows = json.loads(file.read_bytes())
+            rows = read_json(file)
             name = f"level-{level.group(1)}"
             for row in rows:
                 _gold_calls(row["answer"])

@@ -27,6 +27,7 @@ from planarena.eval.responses import Response, Responses, read_responses, refuse
 from planarena.eval.results import SuiteResult
 from planarena.eval.statistics import paired_difference
 from planarena.eval.tables import item_means
+from planarena.records.foreign import read_json
 from planarena.records.uncollected import uncollected
 from planarena.version import __version__
 
@@ -180,14 +181,16 @@ def open_evaluation(path: Path) -> Evaluation:
         RunError: Not an evaluation, or one of another format version.
     """
     try:
-        run = orjson.loads((path / "run.json").read_bytes())
-        scores = orjson.loads((path / "scores.json").read_bytes())
+        run = read_json(path / "run.json")
+        scores = read_json(path / "scores.json")
     except OSError as error:
         raise RunError(
             "is not an evaluation", where=str(path), fix="name a folder that `planarena eval` wrote"
         ) from error
     except ValueError as error:
         raise RunError(f"is damaged: {error}", where=str(path), fix="run the evaluation again") from error
+    if not isinstance(run, dict) or not isinstance(scores, dict):
+        raise RunError("is damaged: no objects", where=str(path), fix="run the evaluation again")
     if scores.get("format_version") != FORMAT_VERSION:
         raise RunError(
             f"has format version {scores.get('format_version')}, and this planarena reads {FORMAT_VERSION}",

@@ -36,6 +36,7 @@ from planarena.eval.responses import Response, Responses, count_tokens, read_row
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.llm import load_prompt
+from planarena.records.foreign import read_json
 
 __all__ = ["ask", "describe", "read_items", "read_sequence", "score"]
 
@@ -108,7 +109,7 @@ def read_items(folder: Path) -> tuple[list[Nested], Path | None]:
 def _catalog(file: Path) -> list[dict[str, Any]]:
     spec = file.with_name(file.name.replace("-data.json", "-spec.json"))
     try:
-        listed: list[dict[str, Any]] = json.loads(spec.read_bytes())
+        listed: list[dict[str, Any]] = read_json(spec)
     except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}", where=str(spec), fix="complete the folder") from error
     return listed

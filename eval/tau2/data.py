@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from planarena.errors import UserError
 from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.users import STOPS
+from planarena.records.foreign import read_json
 
 __all__ = ["DOMAINS", "WHOLE", "TauTask", "is_first", "read_runs", "read_second"]
 
@@ -93,8 +94,8 @@ def read_second(folder: Path) -> dict[str, list[TauTask]]:
 
 def _read(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+        return read_json(file)
+    except (OSError, ValueError) as error:
         raise UserError(f"cannot be read: {error}", where=str(file), fix="fetch it again") from error
 
 
@@ -110,8 +111,8 @@ def read_runs(path: Path) -> tuple[Responses, dict[str, dict[str, Any]]] | None:
     if not path.is_file() or path.suffix != ".json":
         return None
     try:
-        read = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        read = read_json(path)
+    except (OSError, ValueError):
         return None
     rows: Iterator[tuple[str, int, Response, dict[str, Any] | None]]
     if isinstance(read, list) and read and isinstance(read[0], dict) and "traj" in read[0]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,10 +33,11 @@ from planarena.eval.responses import Response, Responses, count_tokens
 from planarena.eval.results import SuiteResult, Verdict
 from planarena.eval.tables import build_rows, finish, micro_average, unjudged
 from planarena.eval.workbench.office import CHANGING, TOOLS, Office
-from planarena.eval.workbench.tables import OfficeError, Table, load_tables
+from planarena.eval.workbench.tables import OfficeError, Table, load_tables, read_csv
 from planarena.eval.workbench.toolkits import read_toolkits
 from planarena.formats import Call
 from planarena.llm import load_prompt
+from planarena.records.foreign import fits
 
 __all__ = ["WHOLE", "ask", "describe", "parse_action", "read_given", "score", "shown_calls"]
 
@@ -105,13 +107,11 @@ def read_tasks(folder: Path) -> list[Task]:
     for path in sorted(place.glob("*_queries_and_answers.csv")):
         domain = path.name.removesuffix("_queries_and_answers.csv")
         try:
-            with path.open(encoding="utf-8", newline="") as source:
-                for number, row in enumerate(csv.DictReader(source)):
-                    answer, toolkits = (ast.literal_eval(row[name]) for name in ("answer", "domains"))
-                    found.append(
-                        Task(f"{domain}-{number}", domain, row["query"], list(answer), list(toolkits))
-                    )
-        except (OSError, ValueError, KeyError, TypeError, SyntaxError, csv.Error, RecursionError) as error:
+            for number, row in enumerate(read_csv(path)[1]):
+                answer, toolkits = (ast.literal_eval(row[name]) for name in ("answer", "domains"))
+                found.append(Task(f"{domain}-{number}", domain, row["query"], list(answer), list(toolkits)))
+        # MemoryError: Python's parser says so of what is nested too deep.
+        except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
             raise UserError(
                 f"holds a row that is no task: {error}",
                 where=str(path),
@@ -157,8 +157,10 @@ def read_given(config: EvalConfig, suite: str) -> Responses | None:
     for file in files:
         csv.field_size_limit(16 << 20)
         try:
-            with file.open(encoding="utf-8", errors="replace", newline="") as source:
-                rows = list(csv.DictReader(source))
+            data = file.read_bytes()
+            if not fits(data, table=True):
+                raise OSError("it holds more rows or values than a file of outputs may hold")
+            rows = list(csv.DictReader(io.StringIO(data.decode(errors="replace"), newline="")))
         except (OSError, csv.Error) as error:
             raise UserError(f"cannot be read: {error}", where=str(file), fix="give another file") from error
         for row in rows:

@@ -12,7 +12,17 @@ from typing import Any
 
 from planarena.errors import UserError
 
-__all__ = ["NOW", "OfficeError", "Row", "Table", "check_names", "load_tables", "matching", "within"]
+__all__ = [
+    "NOW",
+    "OfficeError",
+    "Row",
+    "Table",
+    "check_names",
+    "load_tables",
+    "matching",
+    "read_csv",
+    "within",
+]
 
 NOW = "2023-11-30 00:00:00"
 _FILES = {
@@ -22,6 +32,8 @@ _FILES = {
     "customers": "customer_relationship_manager_data.csv",
     "visits": "analytics_data.csv",
 }
+# The largest is a fifth of a megabyte; a row of one letter takes a hundred times its bytes.
+_MOST_BYTES = 2 << 20
 _KEEP_CASE = frozenset(("status", "list_name", "board"))
 
 Row = dict[str, str | None]
@@ -98,6 +110,24 @@ def _fold(column: str, value: str | None) -> str | None:
     return value if value is None or column in _KEEP_CASE else value.lower()
 
 
+def read_csv(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """Read one of the repository's tables: its columns and its rows.
+
+    Raises:
+        UserError: It is missing, too large or cannot be read.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise OSError(f"larger than {_MOST_BYTES >> 20} MiB, which no table of the benchmark is")
+        with path.open(encoding="utf-8", newline="") as source:
+            reader = csv.DictReader(source)
+            return list(reader.fieldnames or ()), list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(
+            f"cannot be read: {error}", where=str(path), fix="planarena eval --fetch workbench"
+        ) from error
+
+
 def load_tables(folder: Path) -> dict[str, Table]:
     """Read the tables as the repository has them.
 
@@ -106,16 +136,9 @@ def load_tables(folder: Path) -> dict[str, Table]:
     """
     found = {}
     for name, file in _FILES.items():
-        path = folder / "data" / "processed" / file
-        try:
-            with path.open(encoding="utf-8", newline="") as source:
-                reader = csv.DictReader(source)
-                rows: list[Row] = [{key: value or None for key, value in row.items()} for row in reader]
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise UserError(
-                f"cannot be read: {error}", where=str(path), fix="planarena eval --fetch workbench"
-            ) from error
-        found[name] = Table(tuple(reader.fieldnames or ()), list(enumerate(rows)))
+        columns, read = read_csv(folder / "data" / "processed" / file)
+        rows: list[Row] = [{key: value or None for key, value in row.items()} for row in read]
+        found[name] = Table(tuple(columns), list(enumerate(rows)))
     found["plots"] = Table(("file_path",), [])
     return found
 

@@ -166,7 +166,9 @@ def _lines(evaluation: Evaluation) -> str:
     for name, result in evaluation.suites.items():
         lines.append(f"{name} ({result.revision}{f'; a part: {result.part}' if result.part else ''})")
         named = [value.name for value in result.overall] + [row.category for row in result.categories]
-        wide = max(24, *(len(label) + 1 for label in (*named, *result.measures)))
+        # An evaluation whose every conversation its user spoilt has neither scores nor categories.
+        wide = max((len(label) + 1 for label in (*named, *result.measures)), default=0)
+        wide = max(24, wide)
         for value in result.overall:
             shown = "not run" if value.value is None else f"{100 * value.value:6.2f} %"
             if value.low is not None and value.high is not None:

@@ -7,6 +7,7 @@ has a similar set of word pairs (MinHash, Jaccard of at least 0.7). A 13-gram ru
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from planarena.errors import SourceError
+from planarena.records.foreign import Marks, parquet_batches
 from planarena.tools.tool import Tool
 
 __all__ = ["Benchmark", "Contamination", "ToolVerdict", "read_benchmark"]
@@ -98,24 +100,37 @@ def read_benchmark(name: str, path: Path) -> Benchmark:
 
 def _values(file: Path) -> Iterator[Any]:
     if file.suffix == ".parquet":
-        import polars
+        import pyarrow
 
-        frame = polars.read_parquet(file)
-        for column in frame.columns:
-            if column in _QUERY_KEYS and frame[column].dtype == polars.String:
-                yield from ({column: text} for text in frame[column].to_list())
+        try:
+            for batch in parquet_batches(file):
+                for row in batch:
+                    yield {key: row[key] for key in _QUERY_KEYS if isinstance(row.get(key), str)}
+        except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = str(error).splitlines()[0][:200]
+            raise SourceError(f"cannot be read: {reason}", where=str(file), fix="fetch it again") from error
         return
     if file.stat().st_size > _MOST_BYTES:
         raise SourceError("is larger than 512 MiB", where=str(file), fix="split it")
-    text = file.read_text("utf-8", "replace")
-    try:
-        yield json.loads(text)
-    except (ValueError, RecursionError):
-        for line in text.splitlines():
-            try:
-                yield json.loads(line)
-            except (ValueError, RecursionError):
-                continue
+    data = file.read_bytes()
+    if Marks(len(data)).take(data):
+        try:
+            yield json.loads(data.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            pass
+        else:
+            return
+    budget = Marks(len(data))
+    for line in io.BytesIO(data):
+        budget.line(str(file))
+        if not budget.take(line):
+            raise SourceError(
+                "holds more values than a file of its size may hold", where=str(file), fix="split it"
+            )
+        try:
+            yield json.loads(line.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
 
 
 def _collect(

@@ -28,10 +28,12 @@ __all__ = [
     "ForeignRow",
     "Marks",
     "decode_json",
+    "fits",
     "nests_deeper",
     "parquet_batches",
     "read_foreign",
     "read_foreign_files",
+    "read_json",
     "result_files",
 ]
 
@@ -47,7 +49,15 @@ _FREE_BYTES = 64 << 20
 _FREE_MARKS = 2_000_000
 _MARKS_SHARE = 4
 _LINE_MARKS = 8
+# What is read as one value, a list or a row, lies in memory at once. An object takes 208 bytes, a list 88, and what
+# stands before a comma up to 96: a short text or a key, and its place. A file below 100 MB is to stay below 1 GiB.
+_WHOLE_BYTES = 500 << 20
+_WHOLE_SHARE = 5
+_ROW = 400
+# Rows of a table that are unpacked at once; one text may stand in every row of a block, and take its space once.
+_BATCH_BYTES = 128 << 20
 _MAX_MEMBERS = 20_000
+MAX_FILE = 512 << 20
 _KEYS = ("id", "question_id", "task_id", "item_id", "sample_id", "test_case_id", "sample", "suite")
 _ID = re.compile(r'"(?:id|question_id|task_id)"\s*:\s*(?:"([^"\\]{1,200})"|(\d{1,18}))')
 # RuntimeError: an encrypted archive; NotImplementedError: a way of packing that Python does not know.
@@ -87,6 +97,33 @@ def decode_json(data: bytes | str, *, strict: bool = False) -> Any:
     if nests_deeper(value, MAX_DEPTH):
         raise ForeignError(_DEEP)
     return value
+
+
+def read_json(path: Path) -> Any:
+    """Read a file that is one JSON value, as benchmarks and evaluations are kept, within the limits.
+
+    Raises:
+        OSError: It cannot be read.
+        ForeignError: No JSON, or beyond the limits on size, values and depth.
+    """
+    size = path.stat().st_size
+    if size > MAX_FILE:
+        raise ForeignError(f"larger than {MAX_FILE >> 20} MiB")
+    data = path.read_bytes()
+    if not fits(data):
+        raise ForeignError("it holds more values than a file of its size may hold")
+    return decode_json(data)
+
+
+def fits(data: bytes, *, table: bool = False) -> bool:
+    """Say whether a JSON value, or a table of comma-separated values, lies within the limits on what is read at once.
+
+    Args:
+        data: The bytes.
+        table: Each line becomes an object.
+    """
+    rows = data.count(b"\n") if table else 0
+    return rows * _ROW <= _WHOLE_BYTES and Marks(len(data)).take(data)
 
 
 def _lenient(data: bytes | str) -> Any:
@@ -165,6 +202,7 @@ class Marks:
 
     def __init__(self, size: int) -> None:
         self.left = _FREE_MARKS + size // _MARKS_SHARE
+        self._whole = max(_WHOLE_BYTES, _WHOLE_SHARE * size)
 
     def line(self, name: str) -> None:
         """Pay for one line, whatever it holds."""
@@ -176,12 +214,20 @@ class Marks:
                 fix="check the file; one output stands in one line",
             )
 
-    def take(self, data: bytes) -> bool:
-        """Pay for the values of a row; False where they are too many."""
-        marks = data.count(b"[") + data.count(b"{") + data.count(b",")
-        if marks > self.left:
+    def take(self, data: bytes, *, part: bool = False) -> bool:
+        """Pay for the values of a row; False where they are too many.
+
+        Args:
+            data: The row.
+            part: It is a part of one value: what the parts take lies in memory together.
+        """
+        lists, objects, commas = data.count(b"["), data.count(b"{"), data.count(b",")
+        marks, whole = lists + objects + commas, 88 * lists + 208 * objects + 96 * commas
+        if marks > self.left or whole > self._whole:
             return False
         self.left -= marks
+        if part:
+            self._whole -= whole
         return True
 
 
@@ -265,7 +311,7 @@ def _list_rows(name: str, stream: io.BufferedReader, budget: Marks) -> Iterator[
     blocks, size = [], 0
     while block := stream.read(1 << 20):
         size += len(block)
-        if size > MAX_LIST or not budget.take(block):
+        if size > MAX_LIST or not budget.take(block, part=True):
             raise UserError(
                 "is a list of more values than a file of its size may hold",
                 where=name,
@@ -324,14 +370,19 @@ def _table_rows(path: Path) -> Iterator[dict[str, Any]]:
     import pyarrow
 
     try:
-        for batch in parquet_batches(path):
+        for batch in parquet_batches(path, kept=True):
             yield from batch
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot be read: {error}", where=str(path), fix="check the file") from error
 
 
-def parquet_batches(path: Path, rows: int = 256) -> Iterator[list[dict[str, Any]]]:
+def parquet_batches(path: Path, rows: int = 256, *, kept: bool = False) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a Parquet file, some at a time; what it may become is bounded by its size on disk.
+
+    Args:
+        path: The file.
+        rows: The most rows at a time.
+        kept: The rows are kept, so that all of them lie in memory together.
 
     Raises:
         UserError: It holds more rows or bytes than a file of its size may hold.
@@ -340,18 +391,28 @@ def parquet_batches(path: Path, rows: int = 256) -> Iterator[list[dict[str, Any]
     import pyarrow.parquet
 
     size = path.stat().st_size
+    most = max(_WHOLE_BYTES, _WHOLE_SHARE * size)
     with pyarrow.parquet.ParquetFile(path) as file:
         held = file.metadata
-        unpacked = sum(held.row_group(group).total_byte_size for group in range(held.num_row_groups))
+        groups = [held.row_group(group).total_byte_size for group in range(held.num_row_groups)]
         # A column of one value repeated takes next to nothing on disk: rows are counted, too.
         if (
-            unpacked > max(_FREE_BYTES, MAX_RATIO * size)
+            sum(groups) > max(_FREE_BYTES, MAX_RATIO * size)
             or held.num_rows * _LINE_MARKS > _FREE_MARKS + size // _MARKS_SHARE
         ):
-            raise UserError(
-                f"holds {held.num_rows:,} rows and {unpacked >> 20:,} MiB, more than a file of its size may hold",
-                where=str(path),
-                fix="write it again in several files, or without packing",
-            )
-        for batch in file.iter_batches(batch_size=rows):
+            raise _large_table(path, held.num_rows, sum(groups))
+        at_once = min(rows, max(1, _BATCH_BYTES // max([1, *groups])))
+        taken = 0
+        for batch in file.iter_batches(batch_size=at_once):
+            taken += batch.nbytes if kept else 0
+            if taken > most or batch.nbytes > most:
+                raise _large_table(path, held.num_rows, max(taken, batch.nbytes))
             yield batch.to_pylist()
+
+
+def _large_table(path: Path, rows: int, unpacked: int) -> UserError:
+    return UserError(
+        f"holds {rows:,} rows and {unpacked >> 20:,} MiB, more than a file of its size may hold",
+        where=str(path),
+        fix="write it again in several files, or without packing",
+    )

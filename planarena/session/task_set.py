@@ -13,6 +13,7 @@ import msgspec
 
 from planarena.errors import RunError, UserError
 from planarena.records import Run, read_rows
+from planarena.records.foreign import ForeignError, Marks
 from planarena.rows import EnvironmentReference, EpisodeRow, RowOptions, load_episodes
 from planarena.session.task import SessionTask, StoredWorld
 
@@ -130,15 +131,20 @@ class _Stored(SessionTask, frozen=True, kw_only=True):
 
 def _stored(path: Path, splits: Sequence[str]) -> Iterator[SessionTask]:
     decoder = msgspec.json.Decoder(_Stored)
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        try:
-            task = decoder.decode(line)
-        except msgspec.MsgspecError as error:
-            raise UserError(
-                f"line {number} is no task: {error}", where=str(path), fix="write the export again"
-            ) from error
-        if not splits or task.split in splits:
-            yield task
+    budget = Marks(path.stat().st_size)
+    with path.open("rb") as handle:
+        for number, line in enumerate(handle, 1):
+            budget.line(str(path))
+            try:
+                if not budget.take(line):
+                    raise ForeignError("more values than a file of its size may hold")
+                task = decoder.decode(line)
+            except (msgspec.MsgspecError, ForeignError, UnicodeDecodeError, RecursionError) as error:
+                raise UserError(
+                    f"line {number} is no task: {error}", where=str(path), fix="write the export again"
+                ) from error
+            if not splits or task.split in splits:
+                yield task
 
 
 def write_tasks(path: str | Path, tasks: Iterable[SessionTask], *, solutions: bool = True) -> int:

@@ -11,12 +11,15 @@ from typing import Any
 from urllib.parse import unquote
 
 from planarena.errors import SchemaError, SourceError
+from planarena.records.foreign import fits
 
 __all__ = ["MAX_DOCUMENT", "Documents", "read_document"]
 
 MAX_DOCUMENT = 64 << 20
 _MAX_ALIASES = 10_000
 _MAX_NODES = 5_000_000
+# A node of YAML takes 700 bytes and fifteen millionths of a second until it is a value.
+_MAX_EVENTS = 1_000_000
 _MAX_DEPTH = 200
 
 
@@ -49,6 +52,8 @@ def read_document(file: Path) -> tuple[Any, str]:
         ) from error
     try:
         if file.suffix.lower() == ".json" or text.lstrip()[:1] in {"{", "["}:
+            if not fits(data):
+                raise ValueError("it holds more values than a file of its size may hold")
             value = json.loads(text)
         else:
             value = _read_yaml(text)
@@ -72,7 +77,9 @@ def _read_yaml(text: str) -> Any:
     loader = _yaml_loader()
     try:
         aliases = 0
-        for event in yaml.parse(text, Loader=loader):
+        for number, event in enumerate(yaml.parse(text, Loader=loader)):
+            if number > _MAX_EVENTS:
+                raise ValueError(f"more than {_MAX_EVENTS:,} values; as JSON it may hold more")
             aliases += isinstance(event, yaml.AliasEvent)
             if aliases > _MAX_ALIASES:
                 raise ValueError(f"more than {_MAX_ALIASES} aliases")

@@ -19,6 +19,7 @@ from typing import Any
 
 from planarena.errors import SchemaError, SourceError, UserError
 from planarena.records.canonical import CanonicalError
+from planarena.records.foreign import fits
 from planarena.tools.bfcl_shape import is_bfcl_function, is_bfcl_row, read_bfcl_function
 from planarena.tools.tool import Effect, Tool
 from planarena.tools.toolbench_shape import is_toolbench, read_toolbench
@@ -27,6 +28,8 @@ from planarena.tools.validation import SchemaValidator
 __all__ = ["MAX_BYTES", "examine_tool_list", "read_tool_list"]
 
 MAX_BYTES = 64 * 2**20
+# The largest set that is known, ToolBench, has 16,464.
+_MOST_TOOLS = 100_000
 _MAX_DEPTH = 128
 _WIRE = re.compile(r"[^A-Za-z0-9_-]")
 _WIRE_LENGTH = 64
@@ -74,6 +77,9 @@ def examine_tool_list(path: str | Path) -> tuple[list[Tool], list[UserError]]:
         entries = [read for entry in _list_of(_parse(data, file), file) for read in _shaped(entry)]
     except UserError as error:
         return [], [error]
+    if len(entries) > _MOST_TOOLS:
+        what = f"lists {len(entries):,} tools, more than {_MOST_TOOLS:,}"
+        return [], [SourceError(what, where=str(file), fix="split it into several files")]
     tools: list[Tool] = []
     problems: list[UserError] = []
     names: dict[str, tuple[int, str]] = {}
@@ -128,6 +134,8 @@ def _parse(data: bytes, file: Path) -> Any:
         ) from error
     if not text.strip():
         raise SourceError("is empty", where=str(file), fix="write a JSON list of tools")
+    if not fits(data):
+        raise SourceError("holds more values than a file of tools may hold", where=str(file), fix="split it")
     try:
         parsed = json.loads(text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from planarena.errors import UserError
+from planarena.records.foreign import fits
 
 __all__ = ["VERDICTS", "Entry", "Found", "Items", "Joined", "Shelf"]
 
@@ -81,7 +82,7 @@ class Items:
             source.seek(place.start)
             text = source.read(place.length)
         try:
-            found = json.loads(text)
+            found = json.loads(text) if fits(text) else None
         except (ValueError, RecursionError):
             return None
         return _sound(found) if isinstance(found, dict) else None
@@ -212,7 +213,7 @@ def _head(decoder: msgspec.json.Decoder[_Head], line: bytes) -> _Head | None:
     except (msgspec.MsgspecError, RecursionError):
         pass
     try:  # halves of surrogate pairs, which models write and msgspec refuses
-        return msgspec.convert(json.loads(line), _Head)
+        return msgspec.convert(json.loads(line), _Head) if fits(line) else None
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return None
 

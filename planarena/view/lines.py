@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from planarena.records.foreign import fits
+
 __all__ = ["Growing"]
 
 _MOST_FILES = 24
@@ -66,6 +68,8 @@ class Growing:
                     known.lines.append(kept)
 
     def _kept(self, line: bytes, offset: int) -> dict[str, Any] | None:
+        if not fits(line):
+            return None
         try:
             value = msgspec.json.decode(line)
         except (msgspec.MsgspecError, RecursionError):

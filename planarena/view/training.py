@@ -13,6 +13,7 @@ import msgspec
 from markupsafe import Markup
 
 from planarena.errors import UserError
+from planarena.records.foreign import fits
 from planarena.view.curves import draw, panels_of
 from planarena.view.library import Folder, Library
 from planarena.view.lines import Growing
@@ -255,7 +256,7 @@ def _line(path: Path, head: Mapping[str, int]) -> dict[str, Any]:
         source.seek(head["offset"])
         text = source.read(head["length"])
     try:
-        found = msgspec.json.decode(text, type=dict[str, Any])
+        found = msgspec.json.decode(text, type=dict[str, Any]) if fits(text) else {}
     except (msgspec.MsgspecError, RecursionError):
         found = {}
     found["rows"] = rows = _sound(found.get("rows"), ("mask",))

@@ -50,8 +50,8 @@ def _zip(path: Path) -> None:
             archive.writestr(f"{number}.jsonl", b"[" * (100 << 20))
 
 
-def _repeated(unit: bytes, start: bytes = b"", end: bytes = b"") -> Callable[[Path], None]:
-    return lambda path: path.write_bytes(start + unit * (SIZE // len(unit)) + end) and None
+def _repeated(unit: bytes, start: bytes = b"", end: bytes = b"", size: int = SIZE) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(start + unit * (size // len(unit)) + end) and None
 
 
 def _table(path: Path) -> None:
@@ -65,11 +65,45 @@ def _table(path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"messages": column}), path, compression="zstd")
 
 
+def _texts(length: int, rows: int, column: str = "problem") -> Callable[[Path], None]:
+    """One long text in every row: it is unpacked anew for each."""
+
+    def make(path: Path) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        texts = pyarrow.DictionaryArray.from_arrays(
+            pyarrow.array([0] * rows, pyarrow.int32()), ["x" * length]
+        )
+        pyarrow.parquet.write_table(pyarrow.table({column: texts, "answer": texts}), path, compression="zstd")
+
+    return make
+
+
 # Kind of file -> how it is made.
 FILES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "open brackets": ("a.json", lambda path: path.write_text("[" * SIZE) and None),
     "dense list": ("a.json", _repeated(b"[],", b"[", b"[]]")),
     "dense object in a line": ("a.jsonl", _repeated(b"[],", b'{"messages":[', b"[]]}\n")),
+    "short texts": ("a.json", _repeated(b'"ab",', b"[", b'"ab"]')),
+    "small objects": ("a.json", _repeated(b'{"ab":1.5},', b"[", b"{}]")),
+    "decimals": ("a.json", _repeated(b"1.5,", b"[", b"1.5]")),
+    "short texts in a line": ("a.jsonl", _repeated(b'"ab",', b'{"messages":[', b'"ab"]}\n')),
+    "small objects in a line": ("a.jsonl", _repeated(b'{"ab":1.5},', b'{"messages":[', b"{}]}\n")),
+    "as dense as is taken": ("a.json", _repeated(b'{"ab":1.5},', b"[", b"{}]", size=17 << 20)),
+    "many small objects": ("a.json", _repeated(b'{"ab":1.5},', b"[", b"{}]", size=60 << 20)),
+    "rows of small objects": (
+        "a.jsonl",
+        _repeated(b'{"id":"sum-1","output":[' + b'{"ab":1.5},' * 2000 + b"{}]}\n"),
+    ),
+    "rows of short texts": (
+        "a.jsonl",
+        _repeated(b'{"id":"sum-1","problem":"p","answer":"2","output":[' + b'"ab",' * 2000 + b'"ab"]}\n'),
+    ),
+    "one wide text": (
+        "a.jsonl",
+        _repeated(b"word ", '{"id": "a", "output": "\U0001f600'.encode(), b'"}\n', size=60 << 20),
+    ),
     "many short lines": ("a.jsonl", _repeated(b"{}\n")),
     "one long text": ("a.jsonl", _repeated(b"word ", b'{"id": "a", "output": "', b'"}\n')),
     "digits": ("a.jsonl", _repeated(b"9", b'{"id": ', b"}\n")),
@@ -77,8 +111,13 @@ FILES: dict[str, tuple[str, Callable[[Path], None]]] = {
     "gzip bomb of rows": ("a.jsonl.gz", _bomb_of_rows),
     "zip bomb": ("a.zip", _zip),
     "parquet bomb": ("a.parquet", _table),
+    "parquet of long texts": ("a.parquet", _texts(10_000_000, 2_000)),
+    "parquet of many texts": ("a.parquet", _texts(20_000, 200_000)),
+    "rows of a letter": ("a.csv", _repeated(b"a\n", b"query\n")),
     "billion laughs": ("a.yaml", lambda path: path.write_text(_laughs()) and None),
     "long yaml": ("a.yaml", _repeated(b"- a\n")),
+    "yaml of 60 MB": ("a.yaml", _repeated(b"- a\n", size=60 << 20)),
+    "yaml as long as is taken": ("a.yaml", _repeated(b"- ab\n", size=4 << 20)),
     "deep yaml": ("a.yaml", _repeated(b"- ")),
 }
 
@@ -114,6 +153,26 @@ def _metrics(file: Path, out: Path, _: Path) -> list[str]:
     return ["report", str(_at(file, "trained/metrics.jsonl").parent), "--out", f"{out}.html"]
 
 
+def _against(file: Path, out: Path, _: Path) -> list[str]:
+    tools = out.parent / "tools.json"
+    tools.write_text('[{"name": "find", "description": "Finds.", "parameters": {"type": "object"}}]')
+    bench = _at(file, f"bench/{file.name}").parent
+    return ["tools", "import", str(tools), "--against", f"x={bench}", "--out", f"{out}.json"]
+
+
+def _reading(file: Path, out: Path, run: Path) -> list[str]:
+    """The same bytes behind what says that it is a reading."""
+    shutil.copytree(run, out)
+    reading = out.parent / "reading.json"
+    reading.write_bytes(b'{"kind":"planarena-reading","judgements":' + file.read_bytes() + b"}")
+    return ["audit", "import", str(out), str(reading), "--annotator", "x"]
+
+
+def _base(file: Path, out: Path, _: Path) -> list[str]:
+    (base := _at(file, "base/scores.json").parent).joinpath("run.json").write_text("{}")
+    return ["report", str(base), "--items", f"{out}.html"]
+
+
 def _answers(file: Path, out: Path, run: Path) -> list[str]:
     shutil.copytree(run, out)
     return ["audit", "import", str(out), str(file)]
@@ -137,6 +196,17 @@ COMMANDS: dict[str, Words] = {
     "suite": _suite,
     "audit": _answers,
     "metrics": _metrics,
+    "against": _against,
+    "reading": _reading,
+    "evaluation": _base,
+    "api-bank": lambda file, out, _: ["eval", "api-bank", "--responses", "gold", "--data", f"api-bank={_at(file, 'bank/level-1-api.json').parent}", "--out", str(out)],
+    "mmlu-pro": lambda file, out, _: ["eval", "mmlu-pro", "--responses", "gold", "--data", f"mmlu-pro={_at(file, 'mmlu/test' + file.suffix).parent}", "--out", str(out)],
+    "acebench": lambda file, out, _: ["eval", "acebench", "--responses", "gold", "--data", f"acebench={_at(file, 'ace/data_normal_atom_bool.json').parent}", "--out", str(out)],
+    "nestful": lambda file, out, _: ["eval", "nestful", "--responses", "gold", "--data", f"nestful={_at(file, 'nest/nestful_data.jsonl').parent}", "--out", str(out)],
+    "tau2": lambda file, out, _: ["eval", "tau2", "--responses", "gold", "--data", f"tau2={_at(file, 'data/tau2/domains/retail/tasks.json').parents[4]}", "--out", str(out)],
+    "tau2 runs": lambda file, out, _: ["eval", "tau2", "--responses", str(file), "--out", str(out)],
+    "workbench": lambda file, out, _: ["eval", "workbench", "--responses", "gold", "--data", f"workbench={_at(file, 'bench/data/processed/queries_and_answers/a_queries_and_answers.csv').parents[3]}", "--out", str(out)],
+    "tasks": lambda file, _, __: ["serve", "mcp", str(file)],
     "words.yaml": _environment("words.yaml"),
     "seeds.yaml": _environment("seeds.yaml"),
     "topics": lambda file, out, _: ["env", "draft", "--topics", str(file), "--model", "m@http://127.0.0.1:1/v1", "--out", str(out)],
@@ -153,6 +223,13 @@ READ_BY = {
         "tools import",
         "mcp",
         "http",
+        "against",
+        "reading",
+        "evaluation",
+        "api-bank",
+        "acebench",
+        "tau2",
+        "tau2 runs",
     ),
     ".jsonl": (
         "import",
@@ -164,10 +241,15 @@ READ_BY = {
         "audit",
         "metrics",
         "topics",
+        "against",
+        "mmlu-pro",
+        "nestful",
+        "tasks",
     ),
     ".gz": ("responses", "questions"),
     ".zip": ("responses",),
-    ".parquet": ("import", "questions"),
+    ".parquet": ("import", "questions", "against"),
+    ".csv": ("workbench",),
     ".yaml": ("openapi", "config", "training config", "suite", "words.yaml", "seeds.yaml"),
 }
 SHORT = {

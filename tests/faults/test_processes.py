@@ -204,59 +204,93 @@ def test_files_that_cannot_grow(
 
 
 _MOUNT = """
-import ctypes, os
+import ctypes, os, shutil
 libc = ctypes.CDLL(None, use_errno=True)
-if libc.unshare(0x00020000) or libc.mount(b"none", b"/", None, 0x44000, None) or libc.mount(
-        b"tmpfs", b"{disk}", b"tmpfs", 0, b"size={size}"):
+def mount(kind, flags, data):
+    return libc.mount(b"none", b"{disk}", kind, flags, data)
+if libc.unshare(0x00020000) or libc.mount(b"none", b"/", None, 0x44000, None) or mount(b"tmpfs", 0, b"size=400m"):
     os._exit(99)
+# What the command works upon lay there before the disk became small, and takes none of its space.
+shutil.copytree({before!r}, "{disk}", dirs_exist_ok=True)
+space = os.statvfs("{disk}")
+used = (space.f_blocks - space.f_bfree) * space.f_frsize
+assert not mount(None, 0x20 | {flags}, b"size=%d" % (used + {free})), os.strerror(ctypes.get_errno())
 code = main({words!r})
-{change}
+assert not mount(None, 0x20, b"size=400m"), os.strerror(ctypes.get_errno())
+if {anew}:
+    shutil.rmtree({out!r}, ignore_errors=True)
 again = main({words!r})
-os.system("mkdir -p {copy} && cp -r {disk}/. {copy}")
+shutil.copytree("{disk}", {copy!r})
 print("CODES", code, again, flush=True)
 os._exit(0)
 """
-_MORE = 'assert not libc.mount(b"none", b"{disk}", None, 0x20, b"size=400m"), os.strerror(ctypes.get_errno())'
-_WRITABLE = _MORE  # without MS_RDONLY a remount makes it writable again
+READ_ONLY = 1  # MS_RDONLY; 0x20 above is MS_REMOUNT
+
+
+def _on_a_disk(
+    kind: str, zygote: Zygote, folder: Path, *, free: int, flags: int = 0
+) -> tuple[Ended, list[str]]:
+    """Run a command on a file system of its own, then with space that can be written; return how, and both exit codes.
+
+    Args:
+        kind: What is written.
+        zygote: Whose fork it is.
+        folder: The case's; what lay on the disk at last is in its folder `copy`.
+        free: The bytes that are free.
+        flags: Of the mount.
+    """
+    written = WRITTEN[kind]
+    beside, disk, before = folder / "beside", folder / "disk", folder / "before"
+    beside.mkdir(exist_ok=True)
+    disk.mkdir()
+    words = written.write(disk / "out", beside)
+    shutil.copytree(disk, before)
+    mounted = _MOUNT.format(
+        before=str(before), disk=disk, flags=flags, free=free, words=words, anew=not written.goes_on,
+        out=str(disk / "out"), copy=str(folder / "copy"),
+    )  # fmt: skip
+    ended = zygote.run(words, cwd=folder, wrap=mounted)
+    if ended.code == 99:
+        pytest.skip("this machine lets nobody mount a file system of their own")
+    return ended, ended.out.rpartition("CODES")[2].split()
+
+
+# What an audit adds to its run, an import and an export write is little: their disks are smaller.
+FREE = {
+    **dict.fromkeys(("build", "eval", "train", "augment"), (20, 300, 700, 1500)),
+    **dict.fromkeys(("audit", "import", "export"), (4, 12, 20, 60)),
+}
 
 
 @pytest.mark.parametrize(
-    "size",
+    ("kind", "free"),
     [
-        pytest.param(size, marks=() if size == "300k" else (pytest.mark.full,))
-        for size in ("20k", "300k", "700k", "1500k")
-    ],
-)
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param(kind, marks=() if kind == "build" else (pytest.mark.full,))
-        for kind in ("build", "eval", "train")
+        pytest.param(
+            kind,
+            free,
+            id=f"{kind}-{free}k",
+            marks=() if (kind, free) == ("build", 300) else (pytest.mark.full,),
+        )
+        for kind, sizes in FREE.items()
+        for free in sizes
     ],
 )
 def test_a_full_disk(
-    kind: str, size: str, request: pytest.FixtureRequest, tmp_path: Path, figures: Callable[..., None]
+    kind: str, free: int, request: pytest.FixtureRequest, tmp_path: Path, figures: Callable[..., None]
 ) -> None:
     """A small file system of its own: one message when it is full; with more space the same command ends well."""
     written = WRITTEN[kind]
     zygote: Zygote = request.getfixturevalue("training_zygote" if written.trains else "zygote")
-    beside, disk = tmp_path / "beside", tmp_path / "disk"
-    beside.mkdir()
-    disk.mkdir()
-    whole = zygote.run(written.write(tmp_path / "whole", beside), cwd=tmp_path)
+    (tmp_path / "beside").mkdir()
+    whole = zygote.run(written.write(tmp_path / "whole", tmp_path / "beside"), cwd=tmp_path)
     assert whole.code == 0, whole
-    words = written.write(disk / "out", beside)
-    mount = _MOUNT.format(
-        disk=disk, size=size, words=words, change=_MORE.format(disk=disk), copy=tmp_path / "copy"
-    )
-    ended = zygote.run(words, cwd=tmp_path, wrap=mount)
-    if ended.code == 99:
-        pytest.skip("this machine lets nobody mount a file system of their own")
-    codes = ended.out.rpartition("CODES")[2].split()
+    ended, codes = _on_a_disk(kind, zygote, tmp_path, free=free << 10)
     figures("processes", case=f"{kind} full disk", cases=2, ended=not ended.timed_out, lost=codes[1:] != ["0"], contained=True,
             traceback=ended.traceback, seconds=ended.seconds)  # fmt: skip
     assert not ended.traceback, ended
     assert codes[0] in {"0", "1", "2"}, ended
+    # The smallest disk holds nothing of what is written, so that a full one was seen.
+    assert codes[0] != "0" or free != FREE[kind][0], ended
     assert codes[1] == "0", ended
     assert _bytes(tmp_path / "copy/out", written.same) == _bytes(tmp_path / "whole", written.same)
 
@@ -269,21 +303,13 @@ def test_a_folder_that_cannot_be_written(
 ) -> None:
     written = WRITTEN[kind]
     zygote: Zygote = request.getfixturevalue("training_zygote" if written.trains else "zygote")
-    beside, disk = tmp_path / "beside", tmp_path / "disk"
-    beside.mkdir()
-    disk.mkdir()
-    words = written.write(disk / "out", beside)
-    mount = _MOUNT.replace("size={size}", "size=1m,ro").format(
-        disk=disk, size="", words=words, change=_MORE.format(disk=disk), copy=tmp_path / "copy"
-    ).replace('b"tmpfs", 0,', 'b"tmpfs", 1,')  # fmt: skip
-    ended = zygote.run(words, cwd=tmp_path, wrap=mount)
-    if ended.code == 99:
-        pytest.skip("this machine lets nobody mount a file system of their own")
-    codes = ended.out.rpartition("CODES")[2].split()
+    ended, codes = _on_a_disk(kind, zygote, tmp_path, free=1 << 20, flags=READ_ONLY)
     figures("processes", case=f"{kind} read-only", ended=not ended.timed_out, lost=codes[1:] != ["0"], contained=True,
             traceback=ended.traceback, seconds=ended.seconds)  # fmt: skip
     assert not ended.traceback, ended
     assert codes[0] in {"1", "2"}, ended
+    # It failed over the disk, not for want of what it works upon.
+    assert "ead-only" in ended.err or "cannot be written" in ended.err, ended
     assert codes[1] == "0", ended
 
 

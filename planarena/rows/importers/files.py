@@ -101,14 +101,16 @@ def _json(path: Path) -> Iterator[Record]:
     data = path.read_bytes()
     if not data.strip():
         return
-    if not Marks(len(data)).take(data):
-        raise _damaged(path, "the file", ForeignError(_DENSE))
     try:
+        if not Marks(len(data)).take(data):
+            raise ForeignError(_DENSE)
         value = decode_json(data, strict=True)
     except ForeignError as error:
         # Some sets call JSON lines .json.
         first = data.lstrip().split(b"\n", 1)[0]
         try:
+            if not Marks(len(data)).take(first):
+                raise ForeignError(_DENSE)
             decode_json(first, strict=True)
         except ForeignError:
             raise _damaged(path, "the file", error) from error

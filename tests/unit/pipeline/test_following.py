@@ -178,6 +178,9 @@ class Draw(NamedTuple):
         }
     )
 
+    def once(self, find: Any) -> Any:
+        return find(self)
+
 
 def _call(tool, bound=(), **arguments):
     return SimpleNamespace(atom=SimpleNamespace(tool=tool), arguments=arguments, bound=bound, result={})

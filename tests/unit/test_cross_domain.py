@@ -50,7 +50,7 @@ ALONE = {
     "inventory": ("d7f884f88faf5d80", "811d4526db5fa649"),
     "hr": ("90d74c3eda4963a7", "508718ae6fd68c68"),
     "notes": ("4cd60760c3cc3b91", "da77bde83891b032"),
-    "energy": ("0fe08c7fc27d7afd", "cb2083fa2df5045e"),
+    "energy": ("0fe08c7fc27d7afd", "c55dad6cabea780c"),
     "vehicles": ("fcf65a5de4f2a2d1", "cfea206cd0f5003c"),
     "laboratory": ("a1779293b00617e6", "ebf9a4dab88aa133"),
     "code_hosting": ("2a172f13fc145b69", "6124a8f2bed6b9d2"),

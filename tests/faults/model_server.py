@@ -27,9 +27,11 @@ class _Exchange:
     """One request on the wire, and the means to answer it badly."""
 
     def __init__(self, server: FaultyServer, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
-        self.server, self.writer, self.body = server, writer, body
+        self.server, self.writer, self.body, self.sent = server, writer, body, 0
 
     async def raw(self, data: bytes) -> None:
+        self.sent += len(data)
+        self.server.most_sent = max(self.server.most_sent, self.sent)
         self.writer.write(data)
         await self.writer.drain()
 
@@ -263,7 +265,8 @@ async def _half_body(exchange: _Exchange) -> None:
 
 async def _endless_body(exchange: _Exchange) -> None:
     await exchange.raw(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
-    for _ in range(2000):
+    # It ends at a gigabyte only so that a client that reads on is told from one that stops.
+    for _ in range(16_000):
         await exchange.raw(b" " * 65536)
 
 
@@ -386,6 +389,7 @@ class FaultyServer:
     Attributes:
         asked: Requests by what they met.
         trapped: What reached the trap, headers and body.
+        most_sent: Bytes of the longest answer that a client took.
     """
 
     def __init__(
@@ -395,6 +399,7 @@ class FaultyServer:
         self.good = good or _generic
         self.asked: Counter[str] = Counter()
         self.trapped: list[bytes] = []
+        self.most_sent = 0
         self.port, self.trap_port = port, 0
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()

@@ -280,8 +280,13 @@ def test_large_files(
     make(tmp_path / name)
     assert (tmp_path / name).stat().st_size < 100 << 20
     words = COMMANDS[command](tmp_path / name, tmp_path / "out", materials.run)
+    # A reader without a limit is to fail, and not to take the machine.
     ended = zygote.run(
-        words, cwd=tmp_path, env={"PLANARENA_CACHE": str(tmp_path / "cache")}, timeout=4 * MOST_SECONDS
+        words,
+        cwd=tmp_path,
+        env={"PLANARENA_CACHE": str(tmp_path / "cache")},
+        limits={"RLIMIT_DATA": 3 * MOST_BYTES},
+        timeout=2 * MOST_SECONDS,
     )
     shutil.rmtree(tmp_path)
     figures("large files", case=f"{command}: {kind}", ended=not ended.timed_out, lost=False, contained=ended.peak < MOST_BYTES,

@@ -180,11 +180,14 @@ def test_no_more_is_read_than_an_answer_may_hold(
         words = asking.words(materials, tmp_path / "out", f"m@{server.url}")
         env = {"PLANARENA_CACHE": str(_cache(tmp_path / "cache"))}
         ended = asking_zygote.run(words, cwd=tmp_path, env=env, wrap=HURRY, timeout=PATIENCE)
+        taken = server.most_sent
     figures("model servers", case=f"size of the answer / {behaviour}", ended=not ended.timed_out, lost=False,
             contained=ended.peak < MOST_BYTES, traceback=ended.traceback, seconds=ended.seconds, peak=ended.peak)  # fmt: skip
     assert ended.code == 1, ended
     assert "1 with server_error" in ended.err, ended
     assert ended.peak < MOST_BYTES, f"{ended.peak >> 20} MiB"
+    # Sixteen MiB are read, and some more lie in the buffers of the connection.
+    assert taken < 40 << 20, f"{taken >> 20} MiB were taken"
 
 
 @pytest.mark.parametrize(

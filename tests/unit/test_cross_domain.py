@@ -36,38 +36,38 @@ per_group = pytest.mark.parametrize("group", COMBINATIONS, ids=lambda group: "+"
 
 # Digests of seeds that a domain makes alone: what is shared with other domains must not change them.
 ALONE = {
-    "travel": ("991d9fc0c674fce6", "5b11a781f5be3c15"),
-    "calendar": ("e7b0b15d21b933d9", "9fbc76a3da8c99e4"),
-    "banking": ("da727c07364eda91", "a8d4d1e8d93fd84a"),
-    "smart_home": ("aeaa055e36e56c49", "5679b9af1ff6e15b"),
-    "email": ("129703333528f351", "8440ce6c97b132d3"),
-    "files": ("6767c2adddf760bb", "a9becfbd19d72504"),
-    "shopping": ("894eca191b1f4547", "094ecfcddc839c73"),
-    "support": ("36992f2d6ee504e8", "f34ddf35b28208af"),
-    "music": ("bfceb249f70ff6da", "3a8d0d554fa1f159"),
-    "clinic": ("8f2a185f4fc9de2a", "bb227add596e98d0"),
-    "boards": ("2c3d0ba6bae14ad3", "00f4c73b42fcef8c"),
-    "inventory": ("d7f884f88faf5d80", "811d4526db5fa649"),
-    "hr": ("90d74c3eda4963a7", "508718ae6fd68c68"),
-    "notes": ("4cd60760c3cc3b91", "da77bde83891b032"),
-    "energy": ("0fe08c7fc27d7afd", "c55dad6cabea780c"),
-    "vehicles": ("fcf65a5de4f2a2d1", "cfea206cd0f5003c"),
-    "laboratory": ("a1779293b00617e6", "ebf9a4dab88aa133"),
-    "code_hosting": ("2a172f13fc145b69", "6124a8f2bed6b9d2"),
-    "cloud": ("d331ce28848d45db", "74d1c16a3c3402b4"),
-    "farm": ("49c885a141c8f045", "2d50cebd345f2fa4"),
-    "property": ("c4bcb37a673a2806", "cf70a402d1f52cf0"),
-    "events": ("f52320697647e3f3", "12c0b81c20dcfef8"),
-    "recruiting": ("f499b1d44922ad44", "bf1fd9f736ef2b40"),
-    "legal": ("cf4e9c3e85e2f8b0", "ae10da54dfd8613c"),
-    "library": ("2429c34939bf42d7", "ac22dc04a4a8bef3"),
-    "gym": ("9b495e985e25812c", "83271b9b2f4c1f93"),
-    "kitchen": ("e6c0bb7dd0f7dd92", "cb5c1f9ee81d1cf7"),
-    "school": ("8b2980989f6e4d7b", "c39e4b7ae0ce03ea"),
-    "parcels": ("e6214b29aa4868a8", "037a06768f73d2b8"),
-    "claims": ("92eccb41b63aef20", "fe982e98c1f4c8e5"),
-    "subscriptions": ("d031490198287c2e", "9787cb0b230f6c5f"),
-    "restaurant": ("4a7382b1184d023c", "251d130cb71734be"),
+    "travel": ("e1f26ab0f537ef17", "b18be6b664d99cb0"),
+    "calendar": ("adf1d768aa15606a", "c97d42e6d9f90dfb"),
+    "banking": ("a8c0289f3c6413eb", "16caa2e01666faf0"),
+    "smart_home": ("60b33f123fd3d004", "b49e59a35d0632d2"),
+    "email": ("c5760b5f99cfae31", "62eed5beb8bc2948"),
+    "files": ("65800e5a3f2aad67", "75b28aa3aeb62001"),
+    "shopping": ("5ee459591bea2528", "90a61c8d1d26cece"),
+    "support": ("5f32fc6029985637", "479a7fb084a2a6d5"),
+    "music": ("823f43bec2b0ae4d", "53dbc9bb1ac25969"),
+    "clinic": ("43df7a8dcf3428a4", "ab1549a59ba45182"),
+    "boards": ("e8b4f52c74a0e5b3", "30efc69f5eb9576a"),
+    "inventory": ("17a741408423c52d", "1b2d250365054a83"),
+    "hr": ("cba68d854488e3b6", "ab88f0a904d51e17"),
+    "notes": ("6187163becd02f43", "8f90b88ab46484ac"),
+    "energy": ("0dba80a93c6053e5", "d77dc4ada089dd45"),
+    "vehicles": ("944b8a159e9d45f1", "ef2abbb4f50e63ba"),
+    "laboratory": ("56c13b95ce7305ec", "aeaae28244dd3bc6"),
+    "code_hosting": ("872444b3b682eb0f", "ae92edbadff57f86"),
+    "cloud": ("1326973825f139be", "be328d57b409e3b4"),
+    "farm": ("11017033fb308017", "3c8e86fa41c4df6d"),
+    "property": ("06c88968ccb716a6", "ada7f43ec25013ec"),
+    "events": ("a9c7e5c71119ca0b", "d83895bf74492378"),
+    "recruiting": ("9ec8731050de1a8f", "88bcc10fa89cb903"),
+    "legal": ("81d409d1dbf64792", "1c10884f0b7b75a3"),
+    "library": ("eaa261d0c80b4988", "5ef9427300703d50"),
+    "gym": ("bb4bdc2a59c586ff", "253385f1c01def1a"),
+    "kitchen": ("7bcac443d08d3800", "fde289b2bad9fe8c"),
+    "school": ("82bea63961d38ff7", "880e05d524f27665"),
+    "parcels": ("c449573ce2c98459", "1e736faada2c64da"),
+    "claims": ("10adfc14c5d69427", "607d3ae4733ae86f"),
+    "subscriptions": ("f13ea08786ff1316", "9de9835f99d29875"),
+    "restaurant": ("37f4252f9da778e5", "5f4a6563cd460961"),
 }
 
 
@@ -291,8 +291,9 @@ def test_data_edges_between_domains_work(group: Combination) -> None:
     assert len(ever) >= min(0.9 * len(bridges), len(bridges) - 1), bridges - ever
 
 
-@per_group
-def test_what_crosses_domains_can_be_said(group: Combination) -> None:
+@cache
+def said_across(group: Combination) -> tuple[int, int, int]:
+    """Say every chain of a combination four times; how many can be told, were said, and were left out for a reason."""
     world = world_of(group, 0)
     wording = {tool: words for name in group.domains for tool, words in wording_of(name).items()}
     said = tellable = known = 0
@@ -330,9 +331,20 @@ def test_what_crosses_domains_can_be_said(group: Combination) -> None:
             text = " ".join(query.turns)
             check_query(text, words, query.said, world.facts, wording)
             assert "[" not in text, f"{bridge}: {text}"
+    return tellable, said, known
+
+
+@per_group
+def test_what_crosses_domains_can_be_said(group: Combination) -> None:
+    tellable, said, known = said_across(group)
     assert tellable
     assert said + known >= 3 * tellable
-    assert said >= 2 * tellable
+    assert said >= 1.5 * tellable
+
+
+def test_most_of_what_crosses_domains_can_be_said() -> None:
+    every = [said_across(group) for group in COMBINATIONS]
+    assert sum(said for _, said, _ in every) >= 2.5 * sum(tellable for tellable, _, _ in every)
 
 
 @per_group

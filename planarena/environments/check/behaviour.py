@@ -20,6 +20,7 @@ __all__ = ["Walker", "check_proposals", "check_seeds", "is_closed"]
 SALTS = tuple(f"{number:016x}" for number in range(1, 7))
 _CODE = re.compile(r"[a-z]+(_[a-z]+)*")
 _PAIRS = 8  # of creations in both orders, per tool
+_SURE = 5  # changes that no other call showed before a tool is blamed: one may meet none that could by chance
 # Failures that are not the tool's own -> what to write instead.
 _GUARDED = {
     "worker_died": "return or raise ToolError; a tool may not end its process or use up its memory",
@@ -163,7 +164,7 @@ class Walker:
         }
         self._reads: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
         self._shown: set[str] = set()
-        self._changed: set[str] = set()
+        self._changed: Counter[str] = Counter()
         self._pairs: Counter[str] = Counter()
 
     def walk(self, world: LiveWorld, rng: Random, steps: int) -> None:
@@ -181,6 +182,11 @@ class Walker:
                 "undo", "state", "undoing every call does not lead back to the initial state", _STATE
             )
 
+    @property
+    def unsure(self) -> bool:
+        """Whether a change that no call showed was made too seldom to say that none shows it."""
+        return any(count < _SURE for name, count in self._changed.items() if name not in self._shown)
+
     def report(self) -> None:
         """Add what only whole walks show: tools that never succeed, changes that no other call shows."""
         for name, operation in self.operations.items():
@@ -194,7 +200,7 @@ class Walker:
                     f"never succeeds{': ' + met if met else ', as nothing it needs is found'}",
                     "propose arguments that fit the world, or let another tool show what it needs",
                 )
-            elif operation.tool.effects != "read" and name in self._changed - self._shown:
+            elif operation.tool.effects != "read" and name in self._changed and name not in self._shown:
                 self.findings.add(
                     "shown",
                     name,
@@ -345,7 +351,7 @@ class Walker:
                 'raise ToolError("already_...", "...") where nothing is to do',
             )
         else:
-            self._changed.add(name)
+            self._changed[name] += 1
         for semantic, value in _meanings(schema, outcome.result):
             pool[semantic].append(value)
 

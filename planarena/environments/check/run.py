@@ -23,6 +23,7 @@ from planarena.errors import EnvironmentUnavailableError, UserError
 __all__ = ["check_folder"]
 
 _WALKS, _STEPS = 6, 200
+_MOST_WALKS = 18  # while it is not sure that a change shows nowhere
 _FEWEST_TOOLS = 3
 
 
@@ -143,8 +144,10 @@ def _check_elsewhere(folder: Path, options: SourceOptions, digest: str, findings
 
 def _walk(unit: FolderUnit, findings: Findings) -> None:
     walker = Walker(unit.operations, findings)
-    for number, salt in enumerate(SALTS[:_WALKS]):
-        walker.walk(unit.open(salt).world, Random(number), _STEPS)
+    for number in range(_MOST_WALKS):
+        if number >= _WALKS and not walker.unsure:
+            break
+        walker.walk(unit.open(SALTS[number % len(SALTS)]).world, Random(number), _STEPS)
         if findings.has("undo") or findings.has("deterministic"):
             return  # what follows from it would only hide it
     walker.report()

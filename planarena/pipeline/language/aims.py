@@ -16,11 +16,13 @@ from planarena.environments.goals import Aim, stated_names
 from planarena.generate.answers import write_response
 from planarena.generate.checks import QueryFaultError
 from planarena.generate.clauses import Mention, Voice
+from planarena.generate.manners import ASIDES
 from planarena.generate.mentions import holds
 from planarena.generate.queries import Conversation
 from planarena.generate.semantic_values import semantic_values
 from planarena.generate.sentences import pick as pick_one
-from planarena.generate.spelling import Style, capital, one_stop, with_articles
+from planarena.generate.sentences import pick_rare
+from planarena.generate.spelling import Style, capital, one_stop, spell, with_articles
 from planarena.generate.surfaces import surface
 from planarena.generate.templates import Segment, counted, segments_of
 from planarena.pipeline.aimed import Aimed, Said
@@ -48,6 +50,12 @@ _OPENED, _OPENED_AFTER_A_NO, _MOST_OPENED, _AGAIN = 0.3, 0.7, 2, 0.8
 # Of the ways of a later message the plainest are taken, so many at least [ours].
 _FEWEST = 3
 _DAYS = frozenset({"date", "datetime"})
+# Share of the first messages that begin with the spot in which their writer is, of those that say nothing of it [ours];
+# two stories in one message would contradict each other.
+_ASIDE = 0.3
+_PERSONAL = re.compile(
+    r"\b(I|my|we|our|us|mine|ours)\b|^(hi|hello|hey|good)\b|[.?!:] .*[.?!:] ", re.IGNORECASE
+)
 # What a person's name is, of whom later messages may speak by the first one: so often [ours].
 _PEOPLE, _FULL_NAME = frozenset({"person", "patient"}), re.compile(r"[A-Z][a-z]+ [A-Z][\w'-]+")
 _BY_FIRST_NAME = 0.7
@@ -209,6 +217,8 @@ class Aimful(AimTeller):
                 opener = pick_one(left, self.rng)
                 self.opened.add(opener)
                 text = opener + capital(text)
+        elif not turn and again and not _PERSONAL.search(text) and self.rng.random() < _ASIDE:
+            text = f"{spell(pick_rare(ASIDES, self.rng, self.used), self.style)} {capital(text)}"
         return with_articles(one_stop(capital(text)))
 
     def _before(self, turn: int) -> set[str]:

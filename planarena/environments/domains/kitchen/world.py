@@ -90,9 +90,16 @@ def _pantry(rng: Random, recipes: Table, used: list[str], goods: Table, now: str
     """About half of what the recipes take, of each item some; no two things go off on the same day."""
     pantry: Table = {}
     some = rng.sample(used, len(used) * 13 // 20)
+    takers = {item: sum(item in recipe["needs"] for recipe in recipes.values()) for item in used}
+    # What keeps least of what several recipes take is there: otherwise what goes off first would leave no choice.
+    several = min(
+        (one for one in used if takers[one] > 1), key=lambda one: (goods[one]["keeps"], one), default=some[-1]
+    )
+    some = some if several in some else [*some[:-1], several]
     days = sorted(rng.sample(range(1, 4 * len(some)), len(some)))
     # What keeps for a short time is what goes off first.
-    for item, ahead in zip(sorted(some, key=lambda one: (goods[one]["keeps"], one)), days, strict=True):
+    order = sorted(some, key=lambda one: (goods[one]["keeps"], -takers[one], one))
+    for item, ahead in zip(order, days, strict=True):
         needs = [recipe["needs"][item] for recipe in recipes.values() if item in recipe["needs"]]
         quantity = max(1, int(rng.choice(needs) * rng.choice((0.5, 1, 1, 2))))
         quantity = -(-quantity // 10) * 10 if quantity > 20 else quantity

@@ -48,7 +48,7 @@ record = Fields(
     sample_id=SampleId, slot_id=SlotId, run_id=RunId, result_id=ResultId, reagent_id=ReagentId,
     label=SampleLabel, code=SampleCode, client=Person, operator=Person, method=Method, state=State,
     due=Workday, shelf=Shelf, instrument=Instrument, start=Datetime, before=Datetime, cost=Money,
-    number=Number, parameter=Parameter, value=Measured, share=Share, over=Count, ready=Workday,
+    number=Number, parameter=Parameter, value=Measured, share=Share, over=Count, repeats=Count, ready=Workday,
     price=Money, total=Payable, reagent=ReagentName, bottles=Stock, on_order=Stock, ordered=Bottles,
     cupboard=Shelf, expires=Date, arrives=Workday, supplier=Supplier, bottle_price=Money, count=Count,
 )  # fmt: skip
@@ -173,7 +173,7 @@ class Laboratory(Environment):
         changes = {name: slot[name] for name in ("slot_id", "instrument", "start")}
         return {**slot, **self.state.patch("runs", run_id, **changes), "before": run["start"]}
 
-    @tool("read", gives=record("label client count over results", results=[RESULT]))
+    @tool("read", gives=record("label client count over repeats results", results=[RESULT]))
     def list_sample_results(self, sample_id: SampleId) -> Result:
         """List what was measured in a sample, with its share of the legal limit, the highest share first.
 
@@ -187,6 +187,7 @@ class Laboratory(Environment):
             **sample,
             "count": len(found),
             "over": sum(row["share"] > 100 for row in found),
+            "repeats": sum(row["repeat"] for row in found),
             "results": found,
         }
 

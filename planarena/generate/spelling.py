@@ -91,7 +91,7 @@ def draw_style(rng: Random, now: str = "") -> Style:
     """
     british = rng.random() < 0.5
     draw = rng.random()
-    manner = 2 if draw < 0.02 else (0 if british else 1) if draw < 0.3 else (3 if british else 4)
+    manner = 2 if draw < 0.01 else (0 if british else 1) if draw < 0.1 else (3 if british else 4)
     return Style(british, rng.random() < 0.75, manner, now[:4])
 
 

@@ -113,6 +113,11 @@ def _fault(row: dict[str, Any] | None, about: OwnSuite, seen: set[str]) -> str:
         return f"the id {row['id']!r} a second time"
     if not isinstance(row.get("prompt"), (str, list)):
         return "it has no prompt (a text or chat messages)"
+    if isinstance(row["prompt"], list) and not all(isinstance(one, dict) for one in row["prompt"]):
+        return "a message of its prompt is no object with a role and content"
+    tools = row.get("tools") or []
+    if not isinstance(tools, list) or not all(isinstance(one, dict) for one in tools):
+        return "its tools are no list of objects, each with a name and parameters"
     if about.rule != "python" and "expected" not in row:
         return "it has no expected"
     if about.rule in ("calls", "state"):

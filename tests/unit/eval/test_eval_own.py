@@ -170,6 +170,8 @@ def test_final_states_are_compared(tmp_path: Path) -> None:
         ({"rule": "calls"}, [{"id": "a", "prompt": "?"}], "row 1"),
         ({"rule": "calls"}, [{"id": "a", "prompt": "?", "expected": [{"x": 1}]}], "no list of calls"),
         ({"rule": "calls"}, [{"id": "a", "prompt": "?", "expected": []}] * 2, "a second time"),
+        ({"rule": "calls"}, [{"id": "a", "prompt": [1.5], "expected": []}], "a message of its prompt"),
+        ({"rule": "calls"}, [{"id": "a", "prompt": "?", "expected": [], "tools": 1e308}], "its tools"),
         ({"rule": "regex"}, [{"id": "a", "prompt": "?", "expected": "("}], "no regular expression"),
         ({"rule": "python"}, [{"id": "a", "prompt": "?"}], "no scorer.py"),
         ({"rule": "state"}, [{"id": "a", "prompt": "?", "expected": []}], "names no environment"),

@@ -81,14 +81,14 @@ REASONS: dict[str, tuple[str, ...]] = {
     ),
     "This function has been switched off until further notice.": (
         "the function is switched off, and there's no word yet on when it'll be back.",
-        "that's switched off until further notice.",
-        "this has been switched off for the time being.",
+        "that function is switched off until further notice.",
+        "that function has been switched off for the time being.",
     ),
 }
 
 
 _SINCE = (
-    " That must have changed just now.", " It was different a moment ago.", " That must have happened in the meantime.",
+    " That must have changed just now.", " I only found that out by trying.", " That must have happened in the meantime.",
 )  # fmt: skip
 
 

@@ -212,7 +212,18 @@ def replayed(run, name):
 
 def test_corrections_that_do_not_help_are_refused_with_the_reason(tmp_path):
     run = Run.open(small_run(tmp_path / "run", 40))
-    row = next(one for one in join_trajectories(run) if one.row.mutation == "neighbour_value")
+    executions = {row["execution_id"]: row for row in run.table("executions").collect().to_dicts()}
+    # The wrong call must have run: a failed one that is left as it was is no correction.
+    ran = {
+        (row["trajectory_id"], row["step"])
+        for row in run.table("steps").collect().to_dicts()
+        if executions[row["execution_id"]]["status"] == "ok"
+    }
+    row = next(
+        one
+        for one in join_trajectories(run)
+        if one.row.mutation == "neighbour_value" and (one.row.trajectory_id, one.row.diverge_step) in ran
+    )
     name, step = row.row.trajectory_id, row.row.diverge_step
     action = row.actions[step]
     same = json.dumps({"name": action.tool.wire_name, "arguments": action.arguments})

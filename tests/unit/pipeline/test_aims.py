@@ -26,6 +26,7 @@ from planarena.pipeline.execute.scenarios import draw_scenario
 from planarena.pipeline.language.conversations.rule import from_me
 from planarena.pipeline.language.describe import ScenarioLanguage
 from planarena.pipeline.products import Executed, Language
+from planarena.users.checks import asks_back
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from builds import contents
@@ -63,6 +64,19 @@ def follow_aims(domain):
         for task in scenario.items
         if isinstance(task, Executed) and task.aims
     ]
+
+
+@pytest.mark.parametrize("domain", WITH_AIMS)
+def test_every_question_for_what_is_missing_is_heard_as_one(domain):
+    """The scripted user answers what it hears as a question."""
+    deaf = [
+        question
+        for aim in goals_of(domain).values()
+        for lacking in aim.lacking.values()
+        for question in lacking.asks
+        if not asks_back(question)
+    ]
+    assert deaf == []
 
 
 # -- every aim ----------------------------------------------------------------------------------

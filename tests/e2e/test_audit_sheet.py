@@ -222,7 +222,7 @@ def test_corrections_that_do_not_help_are_refused_with_the_reason(tmp_path):
     row = next(
         one
         for one in join_trajectories(run)
-        if one.row.mutation == "neighbour_value" and (one.row.trajectory_id, one.row.diverge_step) in ran
+        if one.row.kind == "contrastive" and (one.row.trajectory_id, one.row.diverge_step) in ran
     )
     name, step = row.row.trajectory_id, row.row.diverge_step
     action = row.actions[step]

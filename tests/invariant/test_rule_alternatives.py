@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_what_is_allowed_is_done_and_what_is_forbidden_never_reaches_the_goal(run: Run) -> None:
-    queries = {row["task_id"]: row for row in run.table("queries").collect().to_dicts()}
-    checks = {name: json.loads(row["checks"]) for name, row in queries.items()}
+    checks = {row["task_id"]: json.loads(row["checks"]) for row in run.table("queries").collect().to_dicts()}
     tasks = load_tasks(Path(run.path), splits=("train", "validation", "test", "unseen_tools"))
     assert all(one.success for one in play(GoldPolicy(tasks), tasks))
     found: dict[str, tuple[Task, int, Policy]] = {}
     for task in tasks:
-        if len(json.loads(queries[task.id]["turns"])) == len(checks[task.id].get("aims", ())):
-            continue  # a message for each aim: what was asked for is allowed, and nothing was refused before
+        aims = checks[task.id].get("aims", ())
+        if aims and not any(one == other for one, other in pairwise(aims)):
+            continue  # what was asked for is allowed, and nothing was refused before
         for one in checks[task.id].get("rules", ()):
             policy = Policy(one["tool"], one["demands"], "", one["argument"], one["limit"], one["exact"])
             assert not (

@@ -28,7 +28,7 @@ SETTINGS = {
     "rollout.max_response_length": 64,
     "update.updates_per_batch": 1,
     "validation.every": 0,
-    "data.limit": 4,
+    "data.limit": 8,
     "data.answers": "false",
     "threads": 1,
 }

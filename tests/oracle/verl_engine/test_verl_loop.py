@@ -76,7 +76,7 @@ class _Servers:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
-        self.server: Any = Server(path, "cpu", "float32", 1)
+        self.server: Any = Server(path, "cpu", "float32", 1, 64)
 
     def run(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()

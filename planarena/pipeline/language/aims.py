@@ -52,7 +52,7 @@ _FEWEST = 3
 _DAYS = frozenset({"date", "datetime"})
 # Share of the first messages that begin with the spot in which their writer is, of those that say nothing of it [ours];
 # two stories in one message would contradict each other.
-_ASIDE = 0.3
+_ASIDE = 0.5
 _PERSONAL = re.compile(
     r"\b(I|my|we|our|us|mine|ours)\b|^(hi|hello|hey|good)\b|[.?!:] .*[.?!:] ", re.IGNORECASE
 )

@@ -124,7 +124,10 @@ class StepContext(NamedTuple):
         voice = voice._replace(writes=self.operation.tool.effects != "read")
         text = self._render(segments_of(template, voice.style), voice, said)
         if FIELD in text:
-            text = text.replace(FIELD, " with ", 1).replace(FIELD, ", ")
+            # "with a title, a text and a day": the last of them behind an "and".
+            head, *fields = text.split(FIELD)
+            listed = [", ".join(fields[:-1]), fields[-1]] if len(fields) > 1 else fields
+            text = f"{head} with {' and '.join(listed)}"
         return Clause(text, tuple(said))
 
     def rows(self, pointer: str, style: Style, most: int = 0, skip: int = 0) -> str:

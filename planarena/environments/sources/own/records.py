@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from planarena.environments.sources.generic_wording import is_sayable, reportable, words_of
@@ -18,6 +18,8 @@ NAMES = ("name", "title", "subject", "label", "full name", "display name", "summ
 _TELLING = ("status", "state", "price", "total", "amount", "balance", "date", "due", "when", "author", "owner", "city", "stock", "quantity", "rating", "priority", "email", "phone", "category", "type", "score", "text")  # fmt: skip
 _MOST_FACTS = 2
 _MOST_HELD = 4
+_CODES = r"\b((tracking|confirmation|booking|order|invoice|ticket|receipt|reservation|case|claim) (number|code|no|reference)|confirmation|reference|receipt)$"
+_LONGEST_CODE = 20
 _PROSE = r"\b(text|body|message|content|description|note|notes|comment|summary)$"
 MAKERS = {"author", "artist", "writer", "composer", "director"}
 _ENVELOPES = {
@@ -88,6 +90,15 @@ def _nameless(value: Mapping[str, Any], noun: str) -> Record | None:
     return Record(noun, f"{{{keys[0]}}}", f"{first} ({', '.join(rest)})")
 
 
+def _is_code(words: str, value: Any) -> bool:
+    """Say whether a field is what people note down when something is made, however it is spelt: a tracking number."""
+    return (
+        isinstance(value, str | int)
+        and len(str(value)) <= _LONGEST_CODE
+        and re.search(_CODES, words) is not None
+    )
+
+
 def _is_plain_value(value: Any) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool) and is_sayable(value)
 
@@ -124,7 +135,7 @@ def _facts(value: Mapping[str, Any]) -> list[str]:
         if (
             isinstance(one, bool)
             or not isinstance(one, str | int | float)
-            or not is_sayable(one)
+            or not (is_sayable(one) or _is_code(words, one))
             or not _plain(key)
         ):
             continue
@@ -150,9 +161,7 @@ def outputs_of(tool: Tool, deed: Deed, sample: Any, given: Mapping[str, Any]) ->
         facts = [key for key in _facts(value) if value[key] not in given.values()]
         name = _name_field(value)
         if tool.effects != "read":
-            facts = [key for key in facts if key != name and _is_news(key, tool.effects, deed, value[key])][
-                :1
-            ]
+            facts = _news_of([key for key in facts if key != name], value, tool, deed)
             return tuple(f"{pointer}/{key}" for key in facts)
         chosen = ([name] if name and value[name] not in given.values() else []) + [
             key for key in facts if key != name
@@ -167,12 +176,19 @@ def outputs_of(tool: Tool, deed: Deed, sample: Any, given: Mapping[str, Any]) ->
     if isinstance(sample, dict):
         facts = [key for key in _facts(sample) if sample[key] not in given.values()]
         if tool.effects != "read":
-            facts = [key for key in facts if _is_news(key, tool.effects, deed, sample[key])][:1]
+            facts = _news_of(facts, sample, tool, deed)
         if facts:
             return tuple(f"/{key}" for key in facts[:_MOST_FACTS])
         if tool.effects != "read":
             return ()
     return reportable(sample)
+
+
+def _news_of(facts: Sequence[str], value: Mapping[str, Any], tool: Tool, deed: Deed) -> list[str]:
+    """Return what is told of something made or changed: the code to note down, or else the first thing that is new."""
+    news = [key for key in facts if _is_news(key, tool.effects, deed, value[key])]
+    codes = [key for key in news if re.search(_CODES, words_of(key))] if tool.effects == "create" else []
+    return [*codes[:1], *(key for key in news if key not in codes)][: 2 if codes else 1]
 
 
 def _is_news(key: str, effect: str, deed: Deed, value: Any) -> bool:
@@ -186,7 +202,7 @@ def _is_news(key: str, effect: str, deed: Deed, value: Any) -> bool:
         or str(value).lower() in {participle(deed.verb or "do"), deed.verb}
     ):
         return False
-    news = r"\b(balance|left|remaining|due in days|stock|status|state)\b" if effect == "update" else r"\b(total|fee|cost|room|seat|locker|tracking number|confirmation|reference|due in days)\b"  # fmt: skip
+    news = r"\b(balance|left|remaining|due in days|stock|status|state)\b" if effect == "update" else r"\b(total|fee|cost|room|seat|locker|confirmation|reference|due in days)\b|" + _CODES  # fmt: skip
     return re.search(news, words) is not None
 
 

@@ -13,9 +13,11 @@ from planarena.environments.sources.own.records import MAKERS, NAMES, plain_list
 from planarena.environments.wording import Record
 from planarena.tools.tool import Tool
 
-__all__ = ["SEARCHED", "Bound", "reports_of", "spoken_of"]
+__all__ = ["SEARCHED", "Bound", "reports_of"]
 
 SEARCHED = r"query|^q$|search|term|text|name|title|keyword"
+# Of more numbers nobody would repeat each [ours].
+_MOST_GIVEN = 3
 _SETS = {"set", "change", "update", "edit", "modify", "adjust", "move"}
 
 
@@ -26,7 +28,7 @@ class Bound(NamedTuple):
     hidden: bool
 
 
-def spoken_of(arguments: Sequence[Argument], bound: Mapping[str, Bound]) -> Argument | None:
+def _spoken_of(arguments: Sequence[Argument], bound: Mapping[str, Bound]) -> Argument | None:
     """Return the one argument that tells an answer from that to the same call with another value."""
     found = [
         one
@@ -44,7 +46,7 @@ def reports_of(
     sample: Any,
     records: Sequence[tuple[str, Record, bool]],
     outputs: Sequence[str],
-    spoken: Argument | None,
+    arguments: Sequence[Argument],
 ) -> tuple[str, ...]:
     """Return clauses that tell what a call gave or did; each holds every output.
 
@@ -55,8 +57,9 @@ def reports_of(
         sample: A result.
         records: Its records and how they are spoken of.
         outputs: What answers tell.
-        spoken: The argument that tells two calls apart.
+        arguments: Those that a request names.
     """
+    spoken = _spoken_of(arguments, bound)
     of = next((one.noun for name, one in bound.items() if name in tool.required and one.noun), "")
     noun = deed.noun or of or "result"
     done = _done(tool, deed, of)
@@ -86,10 +89,17 @@ def reports_of(
         what = deed.what or noun
         if deed.verb == "count":
             return (f"the number of {what} is {{}}",)
-        return (f"the {what} is {{}}",) if tool.effects == "read" and deed.verb in {"get", "check", "show", "tell"} and what else ("the result is {}",) if tool.effects == "read" else (done or "the answer is {}",)  # fmt: skip
+        if tool.effects == "read" and (worked := _worked_out(deed, arguments)):
+            return worked
+        # What is a phrase of its own, as "26 degrees in Oslo", may say it itself.
+        about = "" if isinstance(sample, str) and " " in sample else _about(spoken, tool)
+        return (f"the {what}{about} is {{}}",) if tool.effects == "read" and deed.verb in {"get", "check", "show", "tell"} and what else ("the result is {}",) if tool.effects == "read" else (done or "the answer is {}",)  # fmt: skip
     name = next((one for one in outputs if words_of(one.rsplit("/", maxsplit=1)[-1]) in NAMES), None)
     if tool.effects != "read":
-        return (f"{done or f'the {noun} is settled'}{''.join(map(_news, outputs))}",)
+        made = done or f"the {noun} is settled"
+        if len(outputs) > 1:
+            return (f"{made}; {_joined(_news(one).removeprefix(', and ') for one in outputs)}",)
+        return (f"{made}{''.join(map(_news, outputs))}",)
     told = [one for one in outputs if one != name]
     facts, said = [_fact(one) for one in told], _joined(f"the {_fact(one)}" for one in told)
     if name is not None:
@@ -101,6 +111,9 @@ def reports_of(
             said = _joined(f"the {_fact(one)}" for one in told if one != by)
         return (f"{called}, with {said}" if said else called,)
     about = _about(spoken, tool)
+    if not about and spoken is None and (given := _given(arguments)):
+        are = _joined(f"the {fact.replace(' {', ' is {', 1)}" for fact in facts)
+        return (f"for {given}, {are}",)
     if len(facts) == 1:
         if re.search(r"/(left|remaining)$", outputs[0]):
             return (f"the amount{about} that is left is {{{outputs[0]}}}",)
@@ -130,6 +143,55 @@ def _about(spoken: Argument | None, tool: Tool) -> str:
         if spoken.of or _is_thing(spoken)
         else ""
     )
+
+
+_SPANS = r"(days|hours|minutes|weeks|months|years|nights)"
+
+
+def _given(arguments: Sequence[Argument]) -> str:
+    """Name the numbers and days that something was worked out from, so that two results are told apart; empty for others."""
+    needed = [one for one in arguments if one.required]
+    if not 1 <= len(needed) <= _MOST_GIVEN or any(one.of or is_id(one.name) for one in needed):
+        return ""
+    if not any(one.schema.get("type") in {"integer", "number"} for one in needed):
+        return ""
+    spans = {one.name: words_of(one.name) for one in needed if re.fullmatch(_SPANS, words_of(one.name))}
+    said = [
+        f"{{{one.name}|{spans[one.name][:-1]}|{spans[one.name]}}}" if one.name in spans else described(one)
+        for one in needed
+    ]
+    return _joined(said)
+
+
+def _worked_out(deed: Deed, arguments: Sequence[Argument]) -> tuple[str, ...]:
+    """Tell a single value with what it was worked out from: "4 and 31 make 35"; empty where that cannot be said."""
+    needed = {words_of(one.name): one.name for one in arguments if one.required}
+    sides = [
+        next((name for words, name in needed.items() if words.split(" ")[0] == side), "")
+        for side in ("start", "end")
+    ]
+    if all(sides) and len(needed) == len(sides):
+        what = re.sub(r" (between|from)\b.*$", "", deed.what)
+        between = f"between {{{sides[0]}}} and {{{sides[1]}}}"
+        if re.fullmatch(_SPANS, what):
+            return (f"{between} there are {{|{what[:-1]}|{what}}}",)
+        return (f"the {what or 'result'} {between} is {{}}",)
+    if "to" in needed and "value" in needed and len(needed) == len(("to", "value")):
+        return (f"{{{needed['value']}}} is {{}} in {{{needed['to']}}}",)
+    if list(needed) in (["a", "b"], ["x", "y"]):
+        first, second = needed.values()
+        joined = {
+            "add": "and {1} make",
+            "multiply": "times {1} is",
+            "subtract": "minus {1} is",
+            "divide": "divided by {1} is",
+        }
+        if deed.verb in joined or deed.what in joined:
+            middle = joined[deed.verb if deed.verb in joined else deed.what].replace("{1}", f"{{{second}}}")
+            return (f"{{{first}}} {middle} {{}}",)
+        return (f"for {{{first}}} and {{{second}}}, the {deed.what or 'result'} is {{}}",)
+    given = _given(arguments)
+    return (f"for {given}, the {deed.what or deed.noun or 'result'} is {{}}",) if given else ()
 
 
 def _is_thing(one: Argument) -> bool:

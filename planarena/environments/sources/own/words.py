@@ -10,7 +10,7 @@ from planarena.environments.sources.generic_wording import words_of
 from planarena.environments.sources.own.asking import Argument, asks_of, described, label_of
 from planarena.environments.sources.own.naming import Deed, is_id
 from planarena.environments.sources.own.records import outputs_of, records_in
-from planarena.environments.sources.own.reports import SEARCHED, Bound, reports_of, spoken_of
+from planarena.environments.sources.own.reports import SEARCHED, Bound, reports_of
 from planarena.environments.wording import Offer, Omission, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
@@ -61,7 +61,7 @@ def own_wording(
         ask=ask,
         plan=tuple(text[:1].upper() + text[1:] for text in ask),
         outputs=tuple(outputs),
-        report=reports_of(tool, deed, bound, sample, records, outputs, spoken_of(arguments, bound)),
+        report=reports_of(tool, deed, bound, sample, records, outputs, arguments),
         refer={
             offer.pointer: _reference(tool, deed, arguments, offer, nouns.get(offer.pointer, ""))
             for offer in offers

@@ -33,7 +33,6 @@ def _beside(name: str) -> Any:
 _describing, _stillness = _beside("_describing"), _beside("_stillness")
 _module: Any = None
 _initial: list[str] = []
-_salt = [0]
 _SPECIAL = {"snapshot", "restore", "reset", "seed", "state", "facts", "main"}
 
 
@@ -140,7 +139,8 @@ def describe(_value: Any) -> dict[str, Any]:
 
 def _call_here(value: Any) -> Any:
     name, arguments = value
-    _stillness.begin_call(_salt[0], name, json.dumps(arguments, sort_keys=True))
+    # Not of the scenario: from one state a call has one result, wherever it is made.
+    _stillness.begin_call(name, json.dumps(arguments, sort_keys=True))
     function = _tools()[name]
     hints = _describing._hints(function)
     given = {key: _describing.from_json(one, hints.get(key, Any)) for key, one in arguments.items()}
@@ -250,7 +250,6 @@ def call(value: Any) -> Any:
 def start(salt: Any) -> bool:
     """Go to the initial state; False where only a new process can."""
     module = _load()
-    _salt[0] = salt
     if _goes_back(module):
         if hasattr(module, "reset"):
             module.reset()

@@ -26,7 +26,8 @@ from planarena.environments.sources.generic_wording import (
     tool_wording,
 )
 from planarena.environments.sources.instances import FILLERS, Generator, NoInstanceError, everyday_facts
-from planarena.environments.sources.own.inventing import made_arguments
+from planarena.environments.sources.own.drawn import SteadySession
+from planarena.environments.sources.own.inventing import made_arguments, stays
 from planarena.environments.sources.own.naming import Deed, deed_of, field_key, is_id, scalars
 from planarena.environments.sources.own.probing import Probe, Trial, probe
 from planarena.environments.sources.own.reading import properties_of
@@ -111,6 +112,11 @@ class SessionUnit:
         examples = {name: hints.examples for name, hints in self._hints.items() if hints.examples}
         return probe(self.session, self._given, examples, refused)
 
+    @cached_property
+    def _steady(self) -> Session:
+        """The session, with ids that follow from the calls where its own do not."""
+        return SteadySession(self.session, self.probe.drawn) if self.probe.drawn else self.session
+
     def _tried_once(self) -> Probe:
         world = self._world({name: self._operation(tool) for name, tool in self._given.items()}, "sample")
         trials: dict[str, list[Trial]] = {name: [] for name in self._given}
@@ -182,7 +188,7 @@ class SessionUnit:
             name: self._proposer(name) for name in operations
         }
         return SessionWorld(
-            self.session,
+            self._steady,
             operations,
             {**everyday_facts(salt), **self.facts},
             propose,
@@ -402,7 +408,7 @@ class SessionUnit:
             ]
         # "standard" stands for what nobody knows better: where anything else works, people say that.
         known = [one for one in found if not any(_is_filler(v, tool, key) for key, v in one.items())]
-        return known or found
+        return [one for one in known if not stays(one)] or known or found
 
     def _invented(self, name: str, tool: Tool, rng: Random) -> list[dict[str, Any]]:
         """Return the user's examples, else up to three sets of arguments made from the schema."""

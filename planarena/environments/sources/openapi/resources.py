@@ -165,9 +165,7 @@ def words_of(name: str) -> str:
 def analyse(conversion: Conversion) -> Api:
     """Give every operation of a description its role."""
     paths = {operation.path: _segments(operation.path) for operation in conversion.operations}
-    items = {
-        _shape(segments): segments for segments in paths.values() if segments and _is_parameter(segments[-1])
-    }
+    items = _items(conversion, paths)
     fields = _fields_by_shape(conversion, paths)
     routes: dict[str, Route] = {}
     for operation in conversion.operations:
@@ -204,6 +202,35 @@ def analyse(conversion: Conversion) -> Api:
     literals = {segment for segments in paths.values() for segment in segments if not _is_parameter(segment)}
     setting = " ".join((words_of(conversion.title), *sorted({words_of(one) for one in literals})))
     return Api(routes, resources, _id_types(routes), _profiles(routes), setting, {})
+
+
+def _items(conversion: Conversion, paths: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the paths of single items by shape: those that are there, and those that others show to be meant.
+
+    `/customers/{id}/orders` beside `/customers` speaks of a customer, whether one can be read alone or not; what can be
+    listed and added to under a plural, as `/todos`, holds items too.
+    """
+    found = {
+        _shape(segments): segments for segments in paths.values() if segments and _is_parameter(segments[-1])
+    }
+    methods: dict[str, set[str]] = {}
+    for operation in conversion.operations:
+        methods.setdefault(_shape(paths[operation.path]), set()).add(operation.method)
+    for segments in paths.values():
+        for end in range(1, len(segments)):
+            above = segments[:end]
+            if (
+                _is_parameter(segments[end])
+                and not _is_parameter(above[-1])
+                and methods.get(_shape(above), set()) & {"get", "post"}
+            ):
+                found.setdefault(_shape(segments[: end + 1]), segments[: end + 1])
+        kept = methods[_shape(segments)] if segments else set()
+        if kept >= {"get", "post"} and not _is_parameter(segments[-1]):
+            words = words_of(segments[-1])
+            if singular(words) != words and not _SEARCH.match(words):
+                found.setdefault(f"{_shape(segments)}/{{}}", [*segments, "{id}"])
+    return found
 
 
 def _called(noun: str, shape: str, routes: dict[str, Route]) -> str:

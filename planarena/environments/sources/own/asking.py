@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments.sources.generic_wording import is_nameable, words_of
-from planarena.environments.sources.own.naming import Deed, is_id, plural
+from planarena.environments.sources.own.naming import Deed, begins_with_verb, is_id, plural
 from planarena.environments.wording import FIELD
 
-__all__ = ["Argument", "asks_of", "described", "label_of", "participle"]
+__all__ = ["Argument", "asks_of", "described", "label_of", "participle", "unit_of"]
 
 _PLAIN_READS = {"get", "show", "see", "display", "fetch", "read", "retrieve", "load", "view", "list", "find", "look", "lookup", "describe", "has", "is", "search", "query", "inspect", ""}  # fmt: skip
 _QUERY = r"^(q|query|search|search (text|term|query|string)|term|text|keywords?|phrase|pattern)$"
@@ -34,6 +34,9 @@ _PLACES = r"^(city|town|country|place|location|region|state|address|station|room
 _PEOPLE = r"\b(recipient|to|addressee|receiver)$"
 
 
+_ONTO = {"add": "to", "append": "to", "post": "on", "write": "on", "attach": "to"}
+
+
 class Argument(NamedTuple):
     """An argument as requests name it.
 
@@ -51,7 +54,12 @@ class Argument(NamedTuple):
 
 
 def participle(verb: str) -> str:
-    """Return the past participle of a verb, as "borrowed"."""
+    """Return the past participle of a verb, as "borrowed" or "checked in"."""
+    verb, blank, particle = verb.partition(" ")
+    return f"{_participle(verb)}{blank}{particle}"
+
+
+def _participle(verb: str) -> str:
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     if verb.endswith("e"):
@@ -68,6 +76,15 @@ def label_of(name: str) -> str:
         or re.sub(r"^(is|has) ", "", words)
         or "value"
     )
+
+
+def unit_of(name: str) -> tuple[str, str]:
+    """Return what a field is called and the unit behind its value, with a blank: `value_eur` is a value in euros."""
+    words = words_of(name)
+    found = re.search(_UNITS, words)
+    if found is None or " in " in words:
+        return label_of(name), ""
+    return words[: found.start()], f" {_UNIT_WORDS.get(found[1], found[1])}"
 
 
 def _a(noun: str) -> str:
@@ -157,20 +174,28 @@ def _heads(deed: Deed, effect: str, left: Mapping[str, Argument], description: s
         (
             one
             for one in left.values()
-            if noun and words_of(one.name) == noun and one.schema.get("type") == "string"
+            if noun
+            and words_of(one.name) == noun
+            and one.schema.get("type") in {"string", "integer", "number"}
         ),
         None,
     )
     where = next((one for one in left.values() if one is not what and one.of), None)
     if what is not None and where is not None:  # "add SONG to PLAYLIST"
         joined = {"add": "to", "insert": "into", "remove": "from", "delete": "from"}.get(verb, "for")
+        if what.schema.get("type") != "string":
+            return (f"{verb} {_a(noun)} of {{{what.name}}} for {{{where.name}}}",)
         return (f"{verb} {{{what.name}}} {joined} {{{where.name}}}",)
-    own = next((one for one in left.values() if one.of and one.of == noun), None)
+    own = next((one for one in left.values() if one.of and _is_same(one.of, noun)), None)
     if own is not None:
         return _acting(verb, noun, own, left, named)
     if effect == "create" or (main is None and deed.verb):
         if what is not None:
-            return (f"{verb} {{{what.name}}}",)
+            return (
+                f"{verb} {_a(noun)} of {{{what.name}}}"
+                if what.schema.get("type") != "string"
+                else f"{verb} {{{what.name}}}",
+            )
         if not noun:
             return (_sentence(description, verb),)
         if named is not None:
@@ -182,10 +207,16 @@ def _heads(deed: Deed, effect: str, left: Mapping[str, Argument], description: s
         if any(one.schema.get("type") == "object" for one in left.values()):
             whole = next(one for one in left.values() if one.schema.get("type") == "object")
             return (f"{verb} {_a(noun)} {{{whole.name}}}",)
-        return (f"{verb} {_a(noun)}", f"{verb} a new {noun}") if verb in {"add", "create", "open", "start", "write"} else (f"{verb} {_a(noun)}",)  # fmt: skip
+        onto = f" {_ONTO[verb]} {{{main.name}}}" if main is not None and verb in _ONTO else ""
+        return (f"{verb} {_a(noun)}{onto}", f"{verb} a new {noun}{onto}") if verb in {"add", "create", "open", "start", "write"} else (f"{verb} {_a(noun)}{onto}",)  # fmt: skip
     if main is not None:
         return _acting(verb, noun, main, left, named)
     return (_sentence(description, f"{verb} {deed.what}".strip()),)
+
+
+def _is_same(noun: str, of: str) -> bool:
+    """Say whether a tool is about what its argument refers to: a free room is a room."""
+    return not noun or noun.rsplit(" ", maxsplit=1)[-1] == of.rsplit(" ", maxsplit=1)[-1]
 
 
 def _acting(
@@ -211,7 +242,7 @@ def _acting(
         "completed",
     }:
         return (f"mark {at} as done",)
-    if noun and on.of and noun != on.of:
+    if noun and on.of and not _is_same(noun, on.of):
         many = {"add": "to", "remove": "from", "delete": "from", "cancel": "of", "clear": "of"}.get(
             verb, "for"
         )
@@ -234,8 +265,8 @@ def _reading(
     if main is not None:
         at = f"{{{main.name}}}"
         if verb not in _PLAIN_READS:
-            return (f"{verb} {at}",) if noun in {"", main.of} else (f"{verb} the {what} of {at}",)
-        if noun in {"", main.of}:
+            return (f"{verb} {at}",) if _is_same(noun, main.of) else (f"{verb} the {what} of {at}",)
+        if _is_same(noun, main.of):
             return (f"look up {at}", f"show me the details of {at}")
         return (
             (f"list the {what} of {at}",)
@@ -307,6 +338,9 @@ def _sentence(description: str, otherwise: str) -> str:
         return otherwise
     words = sentence.split(" ")
     first = words[0].lower()
+    if not begins_with_verb(sentence):
+        # "Body mass index" is what comes of it, and not what is to be done.
+        return f"tell me the {re.sub(r'^(the|a|an) ', '', sentence[:1].lower() + sentence[1:], flags=re.I)}"
     # "Returns the price" is what the tool does; asked for it is "return the price".
     if first.endswith("s") and not first.endswith("ss") and len(first) > 3:
         first = first[:-1] if not first.endswith(("ches", "shes", "sses", "xes")) else first[:-2]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from planarena.environments.contract import BOUND
 from planarena.environments.sources.generic_wording import is_sayable, sayable_value
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.resources import words_of
@@ -14,7 +16,7 @@ from planarena.environments.sources.own.reading import properties_of
 from planarena.records.canonical import CanonicalError, canonical_bytes
 from planarena.tools.tool import Tool
 
-__all__ = ["made_arguments"]
+__all__ = ["made_arguments", "stays"]
 
 
 def made_arguments(tool: Tool, rng: Random, number: int, noun: str) -> dict[str, Any] | None:
@@ -60,3 +62,16 @@ def _in_keeping(arguments: dict[str, Any]) -> dict[str, Any]:
             _, at, host = value.partition("@")
             kept[key] = f"{'.'.join(letters)}@{host}" if at else value
     return kept
+
+
+def stays(arguments: Mapping[str, Any]) -> bool:
+    """Say whether something is to go from a place to the same place: nobody converts euros into euros."""
+    sides = {
+        re.sub(r"^(from|to|source|target) ", r"\1 ", words_of(key)): value for key, value in arguments.items()
+    }
+    return any(
+        value is not BOUND and value == sides.get(f"{other}{key.removeprefix(side)}", ...)
+        for side, other in (("from", "to"), ("source", "target"))
+        for key, value in sides.items()
+        if re.match(rf"{side}\b", key)
+    )

@@ -23,6 +23,7 @@ _NUMBERS: tuple[tuple[str, tuple[float, ...]], ...] = (
     (r"\b(temperature|celsius|fahrenheit|degrees)\b", (12, 18, 21, 30)),
     (r"\b(height|width|length|depth|cm)\b", (40, 75, 120, 180)),
     (r"\b(years|term)\b", (5, 10, 20, 30)),
+    (r"\b(value|amount|price|cost|total|fee|payment|balance) (eur|usd|gbp|euros|dollars)$", (45, 120, 380, 950)),
     (r"\b(minutes|duration)\b", (15, 30, 45, 60)),
     (r"\b(days|nights)\b", (2, 3, 5, 7)),
     (r"\b(hours)\b", (2, 4, 6, 8)),

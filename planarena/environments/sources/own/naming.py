@@ -10,7 +10,18 @@ from typing import Any, NamedTuple
 from planarena.environments.sources.openapi.resources import normal, words_of
 from planarena.tools.tool import Effect, Tool
 
-__all__ = ["Deed", "Scalar", "deed_of", "field_key", "guess_effect", "is_id", "plural", "scalars", "singular"]
+__all__ = [
+    "Deed",
+    "Scalar",
+    "begins_with_verb",
+    "deed_of",
+    "field_key",
+    "guess_effect",
+    "is_id",
+    "plural",
+    "scalars",
+    "singular",
+]
 
 _VERBS: dict[Effect, str] = {
     "read": "get list search find show read fetch lookup look query count check view describe browse track compute calculate "
@@ -31,6 +42,11 @@ _ENVELOPES = frozenset(
 _NO_VERBS = frozenset(
     ["days", "history", "current", "status", "all", "who", "what", "which", "when", "where", "how"]
 )
+_ARTICLES = frozenset(["the", "a", "an", "all", "every", "each", "some", "one", "this", "your", "my"])
+_PARTICLES = frozenset(
+    ["out", "up", "down", "in", "off", "back", "to", "for", "whether", "if", "how", "what"]
+)
+_WITH_VERBS = frozenset(["in", "out", "up", "down", "on", "off"])
 _ID = r"(?:id|uuid|guid|identifier)"
 _CODES = r"(?:code|number|no|ref|reference|slug|sku|key|handle|token|iban|isbn|serial)"
 _SIDES = r"^(?:from|to|source|target|old|new|parent|first|second|src|dst|dest|destination|my|other|the) "
@@ -79,7 +95,19 @@ def plural(word: str) -> str:
 
 def guess_effect(tool: Tool) -> Effect:
     """Return what a tool's name says that it does; `unknown` where it says nothing."""
-    return _EFFECT_OF.get(words_of(tool.name).split(" ")[0], "unknown")
+    words = words_of(tool.name).split(" ")
+    if len(words) > 1 and words[1] in _WITH_VERBS and words[0] in {"check", "log", "sign", "clock"}:
+        return "update"  # who is checked in is somewhere else then
+    return _EFFECT_OF.get(words[0], "unknown")
+
+
+def begins_with_verb(sentence: str) -> bool:
+    """Say whether a sentence says what is done, as "Returns the rate", and not what comes of it, as "Body mass index"."""
+    first, *rest = sentence.lower().split()
+    if first in _ARTICLES:
+        return False
+    bare = {first, first.removesuffix("s"), first.removesuffix("es"), re.sub("ies$", "y", first)}
+    return bool(bare & (_EFFECT_OF.keys() - _NO_VERBS)) or not rest or rest[0] in _ARTICLES | _PARTICLES
 
 
 @lru_cache(maxsize=4096)
@@ -90,8 +118,16 @@ def deed_of(tool_name: str, description: str) -> Deed:
         verb, rest = words[0], words[1:]
     elif len(words) > 1 and words[-1] in {"list", "search", "lookup"}:
         verb, rest = {"lookup": "look up"}.get(words[-1], words[-1]), words[:-1]
+    elif (
+        len(words) == 1
+        and words[0] not in _EFFECT_OF
+        and not begins_with_verb(description.strip() or words[0])
+    ):
+        verb, rest = "", words  # `average`: what comes of it
     else:
         verb, rest = (words[0], words[1:]) if len(words) == 1 else ("", words)
+    if verb and rest and rest[0] in _WITH_VERBS and words[0] in _EFFECT_OF:
+        verb, rest = f"{verb} {rest[0]}", rest[1:]
     rest = [word for word in rest if word not in {"all", "the", "a", "an", "new", "my"}]
     cut = next((n for n, word in enumerate(rest) if n and word in {"by", "for", "of", "from", "with", "in", "to", "between", "on", "at"}), len(rest))  # fmt: skip
     head = rest[:cut]

@@ -18,6 +18,7 @@ from planarena.environments.sources.field_kinds import kind_of_text
 from planarena.environments.sources.generic_wording import is_sayable, reportable, sayable_value, words_of
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.resources import normal
+from planarena.environments.sources.own.drawn import Form, find_drawn
 from planarena.environments.sources.own.likely import likely_value
 from planarena.environments.sources.own.naming import (
     Deed,
@@ -29,7 +30,9 @@ from planarena.environments.sources.own.naming import (
     scalars,
 )
 from planarena.environments.sources.own.reading import (
+    CODE,
     fits,
+    is_attribute,
     listed_in,
     named_in,
     properties_of,
@@ -48,7 +51,7 @@ _SECONDS = 20.0
 _MOST_CALLS = 400
 _MOST_TRIES = 14
 _ENOUGH = 5
-_CODE = re.compile(r"\b(code|number|no|ref|reference|key|serial)$")
+_NO_DEED = Deed("", "", "", many=False)
 _ORDER = {"read": 1, "create": 2, "update": 3, "unknown": 3, "delete": 4}
 _NETWORK = r"(?i)urlopen|name resolution|getaddrinfo|network is unreachable|connection ?(refused|error)|max retries|connecterror|ENOTFOUND|EAI_AGAIN"
 
@@ -72,11 +75,12 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """What was found: by tool the calls that worked, why there is none, and what a tool was seen to do."""
+    """What was found: by tool the calls that worked, why there is none, what it was seen to do, and where it draws."""
 
     trials: dict[str, list[Trial]]
     reasons: dict[str, str]
     effects: dict[str, Effect]
+    drawn: dict[str, dict[str, Form]] = {}
 
 
 class _Value(msgspec.Struct, frozen=True):
@@ -127,8 +131,9 @@ class _Probing:
         self.pool: list[tuple[str, Scalar, bool]] = []  # which tool gave it, and whether it made it
         self.choices: dict[str, list[Any]] = {}
         self.accepted: dict[str, list[Any]] = {}  # by argument, what some tool took
-        self.tried: set[bytes] = set()
+        self.tried: dict[bytes, int] = {}  # how much had changed when it failed; -1 where it did not
         self.changes: set[str] = set()
+        self.made: list[tuple[str, dict[str, Any], Any]] = []  # calls that changed something, in their order
         self.calls = 0
         self.until = time.monotonic() + _SECONDS
 
@@ -147,13 +152,24 @@ class _Probing:
         except SandboxError as error:
             for name in order:
                 self.reasons.setdefault(name, f"the tools stopped answering: {str(error)[:200]}")
+        drawn = self._drawn()
         self.session.owner = None
         for name in order:
             if self.trials[name]:
                 self.reasons.pop(name, None)
             else:
                 self.reasons.setdefault(name, "no arguments could be made that fit its schema")
-        return Probe(self.trials, self.reasons, self._effects())
+        return Probe(self.trials, self.reasons, self._effects(), drawn)
+
+    def _drawn(self) -> dict[str, dict[str, Form]]:
+        """Return where results hold ids that are drawn anew whenever the tools start again."""
+        if self.session.safety != "reset" or self.session.observable:
+            return {}
+        made = [one for one in self.made if self.guesses[one[0]] != "delete"]
+        try:
+            return find_drawn(self.session, made, self.tools)
+        except SandboxError:
+            return {}
 
     def _anew(self) -> None:
         self.session.owner = self
@@ -194,36 +210,51 @@ class _Probing:
                     mark = canonical_bytes([name, arguments, len(self.pool) if not tool.required else 0])
                 except CanonicalError:
                     continue
-                if mark in self.tried or not self.validators[name].is_valid(arguments):
+                if not self._is_worth(name, mark) or not self.validators[name].is_valid(arguments):
                     continue
-                self.tried.add(mark)
+                if mark in self.tried:
+                    # It works in another state alone: what brought that about gives the value.
+                    given = {key: self._as_made(one) for key, one in given.items()}
+                self.tried[mark] = -1
                 tries += 1
                 self.calls += 1
                 known = len(self.pool), sum(map(len, self.choices.values()))
-                self._call(name, tool, arguments, given)
+                if not self._call(name, tool, arguments, given):
+                    self.tried[mark] = len(self.made)
                 if tries >= _MOST_TRIES or len(self.trials[name]) >= _ENOUGH or self._over(name):
                     return
                 if known != (len(self.pool), sum(map(len, self.choices.values()))):
                     again = True  # what it answered may hold better values
                     break
 
-    def _call(self, name: str, tool: Tool, arguments: dict[str, Any], given: Mapping[str, _Value]) -> None:
+    def _is_worth(self, name: str, mark: bytes) -> bool:
+        """Say whether a call was not tried, or failed in another state and no call of the tool has worked."""
+        before = self.tried.get(mark)
+        return before is None or (before >= 0 and before < len(self.made) and not self.trials[name])
+
+    def _as_made(self, value: _Value) -> _Value:
+        given = any(one.value == value.value for _, _, made in self.made for one in scalars(made, _NO_DEED))
+        return msgspec.structs.replace(value, made=True) if value.key and given else value
+
+    def _call(self, name: str, tool: Tool, arguments: dict[str, Any], given: Mapping[str, _Value]) -> bool:
+        """Make a call and learn from it; return whether it worked."""
         sees = self.session.observable and self.goes_back
         before = self.session.digest() if sees else ""
         outcome = self.session.call(tool, arguments)
         if outcome.status != "ok":
             self._learn(name, outcome, arguments)
-            return
+            return False
         changed = self.session.digest() != before if sees else self.guesses[name] != "read"
         if changed:
             self.changes.add(name)
+            self.made.append((name, arguments, outcome.result))
         made = changed and self.guesses[name] != "delete"
         self._harvest(name, outcome.result, made)
         doubtful = any(one.doubtful for one in given.values())
         told = reportable(outcome.result)
         if (told or changed) and not doubtful:
             if any(one.arguments == arguments for one in self.trials[name]):
-                return
+                return True
             for key, one in given.items():
                 if not one.key and isinstance(one.value, str) and not is_id(key):
                     accepted = self.accepted.setdefault(normal(key), [])
@@ -243,6 +274,7 @@ class _Probing:
         if changed and self.guesses[name] == "delete" and self.goes_back:
             # What was there may be gone now, and what comes next may need it.
             self._repeat(name)
+        return True
 
     def _repeat(self, gone: str) -> None:
         """Go back, and create again what was created."""
@@ -325,7 +357,7 @@ class _Probing:
         if kind not in {"object", "array", "boolean"} and "anyOf" not in schema:
             # Amounts are of what they were measured on: of numbers only ids are used again.
             numeric = kind == "number" or (
-                kind == "integer" and not (is_id(key) or _CODE.search(words_of(key)))
+                kind == "integer" and not (is_id(key) or CODE.search(words_of(key)))
             )
             seen = (
                 []
@@ -348,7 +380,7 @@ class _Probing:
         if (
             guess in {"create", "update"}
             and found
-            and all(_is_attribute(one, wanted, self.pool) for one in found)
+            and all(is_attribute(one.key, wanted, [scalar for _, scalar, _ in self.pool]) for one in found)
         ):
             found = [*self._invented(tool, deed, key, schema), *found]  # it is given anew
         found += [_Value(one) for one in self.choices.get(f"{name}.{key}", [])]
@@ -412,18 +444,3 @@ class _Probing:
             elif fits(one, kind) and len(str(one)) < 40 and one not in found and one != "":
                 found.append(one)
         return found
-
-
-def _is_attribute(value: _Value, wanted: str, pool: list[tuple[str, Scalar, bool]]) -> bool:
-    """Say whether a value is one of a record's own, as its city is, and not what a record is called."""
-    if (
-        value.key != wanted
-        or wanted.endswith(" id")
-        or _CODE.search(wanted)
-        or wanted in {"sku", "iban", "isbn"}
-    ):
-        return False
-    return any(
-        one.key == wanted and not one.pointer.rsplit("/", maxsplit=1)[-1].isdigit() and one.noun != wanted
-        for _, one, _ in pool
-    )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
+from planarena.environments.sources.own.naming import Scalar
 from planarena.tools.tool import Tool
 
-__all__ = ["fits", "listed_in", "named_in", "properties_of", "search_words"]
+__all__ = ["CODE", "fits", "is_attribute", "listed_in", "named_in", "properties_of", "search_words"]
+
+# What people go by and no id: a code, a number.
+CODE = re.compile(r"\b(code|number|no|ref|reference|key|serial)$")
 
 
 def fits(value: Any, kind: Any) -> bool:
@@ -70,3 +75,19 @@ def properties_of(tool: Tool) -> dict[str, dict[str, Any]]:
     """Return the schemas of the arguments; `true` allows anything, as `{}` does."""
     found: dict[str, Any] = tool.input_schema.get("properties", {})
     return {name: schema if isinstance(schema, dict) else {} for name, schema in found.items()}
+
+
+def is_attribute(key: str, wanted: str, pool: Sequence[Scalar]) -> bool:
+    """Say whether a value is one of a record's own, as its city is, and not what a record is called.
+
+    Args:
+        key: What the value is.
+        wanted: What is looked for.
+        pool: All values that were met.
+    """
+    if key != wanted or wanted.endswith(" id") or CODE.search(wanted) or wanted in {"sku", "iban", "isbn"}:
+        return False
+    return any(
+        one.key == wanted and not one.pointer.rsplit("/", maxsplit=1)[-1].isdigit() and one.noun != wanted
+        for one in pool
+    )

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from planarena.environments.sources.generic_wording import is_sayable, reportable, words_of
-from planarena.environments.sources.own.asking import label_of, participle
+from planarena.environments.sources.own.asking import participle, unit_of
 from planarena.environments.sources.own.naming import Deed, is_id, singular
 from planarena.environments.wording import Record, parse_pointer
 from planarena.tools.tool import Tool
 
-__all__ = ["MAKERS", "NAMES", "outputs_of", "plain_list", "quote_of", "records_in"]
+__all__ = ["ENVELOPES", "MAKERS", "NAMES", "outputs_of", "plain_list", "quote_of", "records_in"]
 
 NAMES = ("name", "title", "subject", "label", "full name", "display name", "summary", "headline")
 _TELLING = ("status", "state", "price", "total", "amount", "balance", "date", "due", "when", "author", "owner", "city", "stock", "quantity", "rating", "priority", "email", "phone", "category", "type", "score", "text")  # fmt: skip
@@ -20,9 +20,10 @@ _MOST_FACTS = 2
 _MOST_HELD = 4
 _CODES = r"\b((tracking|confirmation|booking|order|invoice|ticket|receipt|reservation|case|claim) (number|code|no|reference)|confirmation|reference|receipt)$"
 _LONGEST_CODE = 20
+_OTHER_NAMES = ("owner", "recipient", "customer", "guest", "company", "product", "item", "email", "city")
 _PROSE = r"\b(text|body|message|content|description|note|notes|comment|summary)$"
 MAKERS = {"author", "artist", "writer", "composer", "director"}
-_ENVELOPES = {
+ENVELOPES = {
     "result",
     "results",
     "items",
@@ -56,7 +57,7 @@ def records_in(sample: Any, deed: Deed, given: Collection[str] = ()) -> list[tup
                 found.append((pointer, record, False))
             for key, inner in value.items():
                 if isinstance(inner, dict | list) and re.search(r"[{}\[\]/~|*]", key) is None:
-                    below = noun if words_of(key) in _ENVELOPES else singular(words_of(key))
+                    below = noun if words_of(key) in ENVELOPES else singular(words_of(key))
                     look(inner, f"{pointer}/{key}", below, depth + 1)
 
     look(sample, "", deed.noun or "one", 0)
@@ -66,7 +67,7 @@ def records_in(sample: Any, deed: Deed, given: Collection[str] = ()) -> list[tup
 def _record(value: Mapping[str, Any], noun: str, given: Collection[str]) -> Record | None:
     name = _name_field(value)
     if name is None:
-        return None
+        return _numbered(value)
     own = [key for key in value if is_id(key) and words_of(key).endswith(" id")]
     noun = words_of(own[0]).removesuffix(" id") if own and list(value).index(own[0]) == 0 else noun
     facts = [
@@ -76,9 +77,36 @@ def _record(value: Mapping[str, Any], noun: str, given: Collection[str]) -> Reco
     ][:1]
     quote = quote_of(name)
     line = f"{quote}{{{name}}}{quote}" + "".join(
-        f"[ by {{{key}}}]" if words_of(key) in MAKERS else f"[ ({label_of(key)} {{{key}}})]" for key in facts
+        f"[ by {{{key}}}]" if words_of(key) in MAKERS else f"[ ({_with_unit(key)})]" for key in facts
     )
     return Record(noun, f"{quote}{{{name}}}{quote}", line)
+
+
+def _numbered(value: Mapping[str, Any]) -> Record | None:
+    """Speak of records by the number that people go by, as "room 101"; None where there is none."""
+    for key, one in value.items():
+        found = re.fullmatch(r"(\w+) (?:number|no)", words_of(key))
+        if (
+            found
+            and isinstance(one, int | str)
+            and not isinstance(one, bool)
+            and len(str(one)) <= _LONGEST_CODE
+            and _plain(key)
+        ):
+            facts = [
+                other
+                for other in _facts(value)
+                if other != key and re.search(_PROSE, words_of(other)) is None
+            ][:1]
+            line = "".join(f"[ ({_with_unit(other)})]" for other in facts)
+            return Record(found[1], f"{found[1]} {{{key}}}", f"{found[1]} {{{key}}}{line}")
+    return None
+
+
+def _with_unit(key: str) -> str:
+    """Name a field with its value and its unit, as "value 12 euros"."""
+    label, unit = unit_of(key)
+    return f"{label} {{{key}}}{unit}"
 
 
 def _nameless(value: Mapping[str, Any], noun: str) -> Record | None:
@@ -86,7 +114,7 @@ def _nameless(value: Mapping[str, Any], noun: str) -> Record | None:
     keys = [key for key in value if _is_plain_value(value[key]) and _plain(key)]
     if not 2 <= len(keys) <= _MOST_HELD or len(keys) < len(value) or any(map(is_id, value)):
         return None
-    first, *rest = (f"{label_of(key)} {{{key}}}" for key in keys)
+    first, *rest = (_with_unit(key) for key in keys)
     return Record(noun, f"{{{keys[0]}}}", f"{first} ({', '.join(rest)})")
 
 
@@ -118,9 +146,7 @@ def _name_field(value: Mapping[str, Any]) -> str | None:
         for words, key in keys.items():
             if words == word or (words.endswith(f" {word}") and word in {"name", "title"}):
                 return key
-    return next(
-        (keys[word] for word in ("owner", "recipient", "customer", "email", "city") if word in keys), None
-    )
+    return next((keys[word] for word in _OTHER_NAMES if word in keys), None)
 
 
 def _plain(key: str) -> bool:

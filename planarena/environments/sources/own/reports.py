@@ -7,17 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments.sources.generic_wording import words_of
-from planarena.environments.sources.own.asking import Argument, described, label_of, participle
+from planarena.environments.sources.own.asking import Argument, described, label_of, participle, unit_of
 from planarena.environments.sources.own.naming import Deed, is_id, plural
-from planarena.environments.sources.own.records import MAKERS, NAMES, plain_list, quote_of
+from planarena.environments.sources.own.records import ENVELOPES, MAKERS, NAMES, plain_list, quote_of
 from planarena.environments.wording import Record
 from planarena.tools.tool import Tool
 
-__all__ = ["SEARCHED", "Bound", "reports_of"]
+__all__ = ["NAMED", "SEARCHED", "Bound", "reports_of"]
 
+# What the record that is found is called.
+NAMED = r"^((full|display|user|first|last) )?name$|^title$"
 SEARCHED = r"query|^q$|search|term|text|name|title|keyword"
 # Of more numbers nobody would repeat each [ours].
 _MOST_GIVEN = 3
+_QUERIES = r"^(query|q|search|term|text|keywords?)$"
 _SETS = {"set", "change", "update", "edit", "modify", "adjust", "move"}
 
 
@@ -77,8 +80,10 @@ def reports_of(
         return _shown(f"{plural(record.noun)}{_about(spoken, tool)}", f"{{{pointer}*}}")
     strings = plain_list(sample)
     if strings is not None and outputs == (f"{strings}/0",):
+        own = words_of(strings.rsplit("/", maxsplit=1)[-1])
         rest = "".join(f"[, {{{strings}/{number}}}]" for number in range(1, 10))
-        what = deed.what if deed.many else plural(noun)
+        # `grades` in the record of a student are no students.
+        what = own if own and own not in ENVELOPES else deed.what if deed.many else plural(noun)
         return _shown(f"{what}{_about(spoken, tool)}", f"{{{strings}/0}}{rest}")
     if not outputs:
         if of and spoken is not None and deed.verb in _SETS:
@@ -93,7 +98,7 @@ def reports_of(
             return worked
         # What is a phrase of its own, as "26 degrees in Oslo", may say it itself.
         about = "" if isinstance(sample, str) and " " in sample else _about(spoken, tool)
-        return (f"the {what}{about} is {{}}",) if tool.effects == "read" and deed.verb in {"get", "check", "show", "tell"} and what else ("the result is {}",) if tool.effects == "read" else (done or "the answer is {}",)  # fmt: skip
+        return (f"the {what}{about} is {{}}",) if tool.effects == "read" and deed.verb in {"", "get", "check", "show", "tell", "compute", "calculate"} and what else ("the result is {}",) if tool.effects == "read" else (done or "the answer is {}",)  # fmt: skip
     name = next((one for one in outputs if words_of(one.rsplit("/", maxsplit=1)[-1]) in NAMES), None)
     if tool.effects != "read":
         made = done or f"the {noun} is settled"
@@ -133,7 +138,7 @@ def _shown(what: str, rows: str) -> tuple[str, ...]:
 
 def _about(spoken: Argument | None, tool: Tool) -> str:
     """Say what a value that was looked up belongs to."""
-    if spoken is None or tool.effects != "read":
+    if spoken is None or tool.effects != "read" or re.search(_QUERIES, words_of(spoken.name)):
         return ""
     place = re.fullmatch(r"city|town|country|place|location|region|area", words_of(spoken.name))
     return (
@@ -141,6 +146,8 @@ def _about(spoken: Argument | None, tool: Tool) -> str:
         if place
         else f" of {{{spoken.name}}}"
         if spoken.of or _is_thing(spoken)
+        else f" for {{{spoken.name}}}"
+        if "enum" in spoken.schema
         else ""
     )
 
@@ -170,6 +177,16 @@ def _worked_out(deed: Deed, arguments: Sequence[Argument]) -> tuple[str, ...]:
         next((name for words, name in needed.items() if words.split(" ")[0] == side), "")
         for side in ("start", "end")
     ]
+    ends = [
+        next((name for words, name in needed.items() if words.split(" ")[0] == side), "")
+        for side in ("from", "to")
+    ]
+    amount = next((name for words, name in needed.items() if words in {"amount", "value", "sum"}), "")
+    if all(ends) and amount and len(needed) == len((*ends, amount)):
+        return (
+            f"{{{amount}}} {{{ends[0]}}} is {{}} {{{ends[1]}}}",
+            f"{{{amount}}} {{{ends[0]}}} comes to {{}} {{{ends[1]}}}",
+        )
     if all(sides) and len(needed) == len(sides):
         what = re.sub(r" (between|from)\b.*$", "", deed.what)
         between = f"between {{{sides[0]}}} and {{{sides[1]}}}"
@@ -223,7 +240,8 @@ def _fact(pointer: str) -> str:
     quote = (
         '"' if re.search(r"\b(text|body|message|content|description|note|comment)$", words_of(last)) else ""
     )
-    return f"{label_of(last)} {quote}{{{pointer}}}{quote}"
+    label, unit = unit_of(last)
+    return f"{label} {quote}{{{pointer}}}{quote}{unit}"
 
 
 def _done(tool: Tool, deed: Deed, of: str) -> str:

@@ -10,7 +10,7 @@ from planarena.environments.sources.generic_wording import words_of
 from planarena.environments.sources.own.asking import Argument, asks_of, described, label_of
 from planarena.environments.sources.own.naming import Deed, is_id
 from planarena.environments.sources.own.records import outputs_of, records_in
-from planarena.environments.sources.own.reports import SEARCHED, Bound, reports_of
+from planarena.environments.sources.own.reports import NAMED, SEARCHED, Bound, reports_of
 from planarena.environments.wording import Offer, Omission, Reference, ToolWording, parse_pointer
 from planarena.tools.tool import Tool
 
@@ -115,7 +115,15 @@ def _reference(tool: Tool, deed: Deed, arguments: Sequence[Argument], offer: Off
         )
     target = next((one for one in required), None)
     what = noun if offer.hidden else label_of(last or "value")
-    of = f" of {{{target.name}}}" if target is not None else ""
+    # "The student Mara Lind", and not of her.
+    called = target is not None and re.search(NAMED, words_of(target.name)) is not None and bool(noun)
+    of = (
+        ""
+        if target is None
+        else f" {{{target.name}}}"
+        if called and offer.hidden
+        else f" of {{{target.name}}}"
+    )
     return Reference((f"its {what}",), (f"the {what}{of}",), noun=noun if offer.hidden else "")
 
 

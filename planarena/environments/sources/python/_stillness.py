@@ -147,7 +147,8 @@ def _walk(value: Any, seen: dict[int, int], depth: int) -> Any:
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(value, name):
+            # What a library notes beside the data, as which fields were set, is nothing that a tool shows.
+            if hasattr(value, name) and not name.startswith("__"):
                 parts[name] = getattr(value, name)
     if not parts and type(value).__module__ not in {"builtins", "uuid", "decimal", "enum"}:
         reduced = repr(value)

@@ -211,6 +211,10 @@ def _cells(table: ComparisonTable, row: ComparisonRow) -> list[str]:
     ]  # fmt: skip
 
 
+# Of the cells behind the columns: intervals stay on one line, and what is told item by item has room.
+_KINDS = (' class="keep"', "", ' class="wide"', "", "")
+
+
 def _head(table: ComparisonTable) -> list[str]:
     ends = [
         "95 % interval",
@@ -237,9 +241,19 @@ def _markdown(table: ComparisonTable) -> str:
 def _html(table: ComparisonTable) -> str:
     from planarena.eval.page import text
 
-    head = "".join(f"<th>{text(cell)}</th>" for cell in _head(table))
+    rows = [_cells(table, row) for row in table.rows]
+    kinds = ["", *[' class="n"'] * len(table.columns), *_KINDS]
+    # What no row says anything of needs no column.
+    shown = [
+        place
+        for place, _ in enumerate(kinds)
+        if place <= len(table.columns) or any(row[place] for row in rows)
+    ]
+    head = "".join(f"<th{kinds[place]}>{text(_head(table)[place])}</th>" for place in shown)
     lines = []
-    for row in table.rows:
+    for row, cells in zip(table.rows, rows, strict=True):
         style = ' class="quiet"' if row.source else ""
-        lines.append(f"<tr{style}>{''.join(f'<td>{text(cell)}</td>' for cell in _cells(table, row))}</tr>")
+        lines.append(
+            f"<tr{style}>{''.join(f'<td{kinds[place]}>{text(cells[place])}</td>' for place in shown)}</tr>"
+        )
     return f"<h2>{text(table.suite)}, overall by {text(table.formula)}</h2><table><tr>{head}</tr>{''.join(lines)}</table>"

@@ -80,10 +80,12 @@
     pager.append(back, make("span", fitting.length ? `${from + 1} to ${from + shown.length} of ${fitting.length}${all}` : "Nothing fits these filters.", "count"), on);
     const rows = shown.map(at => {
       const row = index[at], button = make("button", null, "row");
-      const head = make("b", visible(row[1]) + (row[2] ? ` #${row[2] + 1}` : ""));
+      const name = visible(row[1]) + (row[2] ? ` #${row[2] + 1}` : "");
+      const head = make("b", row[5] ? visible(row[5]) : name);
       const why = one => one && one[1] ? ": " + visible(one[1]) : "";
       button.append(sign(row[4][0]), head, make("span", visible(row[3]) + why(row[4][0])));
       if (row[4].length > 1) button.lastChild.append(" · ", sign(row[4][1]), " " + visible(names[1]) + why(row[4][1]));
+      if (row[5]) button.append(make("span", name, "name"));
       button.dataset.at = at;
       button.addEventListener("click", () => { location.hash = "i=" + encodeURIComponent(row[0] + "/" + row[1] + "/" + row[2]); });
       return button;
@@ -112,8 +114,11 @@
     for (const row of list.querySelectorAll(".row")) row.setAttribute("aria-current", Number(row.dataset.at) === current);
   }
   function open() {
-    const key = decodeURIComponent(location.hash.replace(/^#i=/, ""));
-    if (!location.hash.startsWith("#i=")) return;
+    let key = decodeURIComponent(location.hash.replace(/^#i=/, ""));
+    const chosen = location.hash.startsWith("#i=");
+    // Beside a list there is room for its first item; below it that would be in the way.
+    if (!chosen && (!fitting.length || matchMedia("(max-width:700px)").matches)) return;
+    if (!chosen) key = index[fitting[0]].slice(0, 3).join("/");
     current = index.findIndex(row => row[0] + "/" + row[1] + "/" + row[2] === key);
     if (current < 0) { detail.replaceChildren(make("p", "This item is not on the page.", "quiet")); return; }
     const row = index[current], parts = JSON.parse(lines[current]), shared = parts[parts.length - 1];
@@ -130,7 +135,7 @@
     if (where >= 0 && Math.floor(where / PAGE) !== state.page) { state.page = Math.floor(where / PAGE); show(); }
     mark();
     list.querySelector(".row[aria-current=true]")?.scrollIntoView({block: "nearest"});
-    if (matchMedia("(max-width:700px)").matches) detail.scrollIntoView();
+    if (chosen && matchMedia("(max-width:700px)").matches) detail.scrollIntoView();
   }
   addEventListener("hashchange", open);
   show();

@@ -21,6 +21,7 @@ __all__ = ["MOST_ITEMS", "render_items", "shown_item", "shown_side"]
 
 MOST_ITEMS = 5_000
 _WIDE = 160
+_ASKED = 110
 _PROMPT, _OUTPUT = 6_000, 12_000
 _GIVEN = ("arguments", "kwargs", "parameters")
 
@@ -80,7 +81,16 @@ def _spread(items: list[Any], most: int) -> list[Any]:
 def _entry(key: tuple[str, str, int], sides: Sequence[dict[str, Any] | None]) -> list[Any]:
     first = next(row for row in sides if row is not None)
     verdicts = [None if row is None else [int(bool(row["correct"])), str(row["reason"])] for row in sides]
-    return [key[0], key[1], key[2], str(first["category"]), verdicts]
+    # What is asked tells an item from others better than its id does.
+    asked = [text for role, text in shown_item(first)["prompt"] if role == "user"]
+    return [
+        key[0],
+        key[1],
+        key[2],
+        str(first["category"]),
+        verdicts,
+        " ".join(asked[-1].split())[:_ASKED] if asked else "",
+    ]
 
 
 def _detail(sides: Sequence[dict[str, Any] | None]) -> list[dict[str, Any] | None]:

@@ -14,13 +14,14 @@ __all__ = ["page", "render", "text"]
 
 _SHOWN = 200
 _STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b1f24;background:#fff}
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:80rem;padding:0 1rem;color:#1b1f24;background:#fff}
 h1{font-size:1.6rem}h2{margin-top:2.5rem;border-bottom:1px solid #d0d7de}
 table{border-collapse:collapse;margin:1rem 0;width:100%}th,td{padding:.25rem .6rem;border-bottom:1px solid #eaeef2}
 th{text-align:left;font-weight:600}td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .bar{background:#eaeef2;height:.7rem;position:relative;min-width:9rem}.bar i{position:absolute;height:100%}
 .bar .v{background:#4078c0;left:0}.bar .r{background:#1b1f2455}.quiet{color:#59636e}a{color:#0550ae}code{font-size:.9em;overflow-wrap:anywhere}
-@media(max-width:60rem){table{display:block;overflow-x:auto}}
+td.keep{white-space:nowrap}td.wide{min-width:11rem}th.n{white-space:normal}
+@media(max-width:60rem){table{display:block;overflow-x:auto}td{min-width:3.5rem}td.wide,td:last-child:not(.n):not(:empty){min-width:12rem}}
 .big{font-size:1.3rem;font-weight:600}details{margin:.5rem 0}td.detail{overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}h2,th,td{border-color:#30363d}
 .quiet{color:#9198a1}a{color:#79b8ff}.bar{background:#21262d}.bar .r{background:#e6edf366}}

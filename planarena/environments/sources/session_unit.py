@@ -115,7 +115,8 @@ class SessionUnit:
     @cached_property
     def _steady(self) -> Session:
         """The session, with ids that follow from the calls where its own do not."""
-        return SteadySession(self.session, self.probe.drawn) if self.probe.drawn else self.session
+        drawn = self.probe.drawn if self.session.safety == "reset" else {}
+        return SteadySession(self.session, drawn) if drawn else self.session
 
     def _tried_once(self) -> Probe:
         world = self._world({name: self._operation(tool) for name, tool in self._given.items()}, "sample")

@@ -48,6 +48,10 @@ CASES = [
     Case("math_pure.py", "add mortgage_payment days_between"),
     Case("no_types.py", "check_stock list_items restock"),
     Case("nested_package_style.py", "get_playlists get_songs add_song remove_song create_playlist"),
+    Case("hotel.py", "list_free_rooms check_in check_out get_room"),
+    Case("deals_enum.py", "list_deals create_deal move_deal delete_deal"),
+    Case("gradebook.py", "find_student add_grade average enroll"),
+    Case("fx_decimal.py", "convert get_rate supported_currencies bmi"),
     Case("needs_network.py", "", ("get_joke: it needs the network", "get_quote: it needs the network")),
     Case("secret_codes.py", "", ("wrong combination", 'EXAMPLES = {"open_safe": [{"combination": ...}]}')),
     Case("broken.py", "", ("No module named 'a_package_that_nobody_has'",)),
@@ -95,7 +99,7 @@ def test_values_that_work_are_found_and_what_is_not_used_says_why(case: Case) ->
         else:
             unit = sources.open(source).units[0]
             assert isinstance(unit, SessionUnit)
-            if case.file.startswith("contacts") and "pydantic" not in sys.modules:
+            if case.file in {"contacts_pydantic.py", "deals_enum.py"} and "pydantic" not in sys.modules:
                 pytest.importorskip("pydantic")
             verdicts = unit.verdicts()
             assert sorted(one.tool for one in verdicts if one.used) == sorted(case.used.split()), verdicts
@@ -198,7 +202,9 @@ def test_the_whole_corpus_builds_twenty_trajectories_each(tmp_path: Path) -> Non
     _client_installed()
     rows, given, used = [], 0, 0
     sources = [(case.file, str(FOLDER / case.file), len(case.used.split())) for case in CASES if case.used]
-    sources.append(("todo_server.py", str(_servers(tmp_path, "todo_server.py")), 4))
+    for script, usable in (("todo_server.py", 4), ("issue_server.py", 5)):
+        (tmp_path / script.removesuffix(".py")).mkdir()
+        sources.append((script, str(_servers(tmp_path / script.removesuffix(".py"), script)), usable))
     for name, source, usable in sources:
         started = time.monotonic()
         out = tmp_path / name

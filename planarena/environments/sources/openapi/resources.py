@@ -23,21 +23,7 @@ _MOST_PROPERTIES = 40
 _IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "statuses": "status"}
 _SEARCH = re.compile(r"^(search|find|query|lookup|filter)", re.IGNORECASE)
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
-_IDS = (
-    "id",
-    "uuid",
-    "uid",
-    "guid",
-    "gid",
-    "_id",
-    "identifier",
-    "key",
-    "slug",
-    "sid",
-    "name",
-    "code",
-    "number",
-)
+_IDS = ("id", "uuid", "uid", "guid", "gid", "_id", "identifier", "key", "slug", "sid", "name", "code", "number")  # fmt: skip
 
 
 class Resource(NamedTuple):

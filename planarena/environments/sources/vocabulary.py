@@ -72,6 +72,11 @@ _RANGES: dict[str, tuple[int, int]] = {
 }  # fmt: skip
 
 
+_LIVE_SHORTER = re.compile(
+    r"(^| )(pet|animal|dog|cat|rabbit|hamster|bird|horse|puppy|kitten|goat|sheep|cow)$"
+)
+
+
 @cache
 def _faker() -> Faker:
     from faker import Faker
@@ -369,6 +374,8 @@ class Vocabulary:
         if meaning == "minutes":
             return 15 * rng.randrange(1, 9)
         low, high = _RANGES[meaning]
+        if meaning == "age" and _LIVE_SHORTER.search(noun):
+            low, high = 1, 14
         return rng.randrange(low, high + 1)
 
 

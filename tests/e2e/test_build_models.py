@@ -462,7 +462,8 @@ def test_a_dry_run_says_what_it_would_cost_and_asks_nothing(tmp_path: Path) -> N
         assert not (tmp_path / "run").exists()
     phases = {phase["part"]: phase for phase in plan["phases"]}
     assert set(phases) == {*PARTS, "relevance"}
-    assert phases["trajectory"]["calls"] == 2 * phases["query"]["calls"]
+    # Each is rounded by itself.
+    assert abs(phases["trajectory"]["calls"] - 2 * phases["query"]["calls"]) <= 1
     assert plan["llm_calls"] == sum(phase["calls"] for phase in plan["phases"])
     for phase in phases.values():
         usd = (phase["prompt_tokens"] + 4 * phase["completion_tokens"]) / 1e6

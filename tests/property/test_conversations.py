@@ -35,7 +35,7 @@ def told() -> list[Told]:
         config = BuildConfig(
             sources=(f"builtin:{domain}",),
             chunk_scenarios=2,
-            seed=71,
+            seed=72,
             composition=CompositionConfig(per_scenario=12),
         )
         executed = execute_chunk(config, 0, None)

@@ -19,9 +19,11 @@ from planarena.errors import SandboxError
 from planarena.records.canonical import CanonicalError, canonical_bytes, id_of_bytes
 from planarena.tools.tool import Tool
 
-__all__ = ["MAX_RESULT", "Session", "SessionWorld", "SnapshotLostError", "failure", "make_outcome"]
+__all__ = ["FAILED", "MAX_RESULT", "Session", "SessionWorld", "SnapshotLostError", "failure", "make_outcome"]
 
 MAX_RESULT = 1 << 20
+# Tools that answer a failure as if it were a success nearly all begin its text so.
+FAILED = r"^\s*(Error|Database error|Failed|Failure|Exception|Traceback)\b"
 Safety = Literal["read_only", "snapshot", "reset", "live"]
 
 

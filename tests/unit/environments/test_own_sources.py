@@ -52,6 +52,11 @@ CASES = [
     Case("deals_enum.py", "list_deals create_deal move_deal delete_deal"),
     Case("gradebook.py", "find_student add_grade average enroll"),
     Case("fx_decimal.py", "convert get_rate supported_currencies bmi"),
+    Case("payroll.py", "find_employees get_employee raise_salary hire"),
+    Case("thermostat.py", "get_temperature set_temperature list_rooms set_mode"),
+    Case("flights_typed.py", "search_flights book_flight get_booking cancel_booking"),
+    # What it answers to an unknown note is a text that begins with "Error": nothing that worked.
+    Case("notes_text.py", "create_note"),
     Case("needs_network.py", "", ("get_joke: it needs the network", "get_quote: it needs the network")),
     Case("secret_codes.py", "", ("wrong combination", 'EXAMPLES = {"open_safe": [{"combination": ...}]}')),
     Case("broken.py", "", ("No module named 'a_package_that_nobody_has'",)),
@@ -193,6 +198,30 @@ def test_a_build_stops_at_once_where_nothing_can_be_called(
     assert "EXAMPLES" in said
     assert time.monotonic() - started < 30
     assert not (tmp_path / "run" / "tables").exists()
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("file", "tool", "ask", "report"),
+    [
+        ("payroll.py", "hire", "hire {full_name}", "{full_name} is hired"),
+        ("payroll.py", "raise_salary", "raise the salary of {employee_id} by {percent} percent", "the salary is raised and is now {/salary}"),
+        ("thermostat.py", "set_temperature", "set the temperature of {room} to {celsius} degrees Celsius", "the temperature of the room is now {celsius} degrees Celsius"),
+        ("hotel.py", "check_in", 'check in the guest "{guest_name}" for {room_number} for {nights|night|nights}', "the guest is checked in"),
+        ("hotel.py", "list_free_rooms", "list the free rooms", "here is the list of rooms: {*}"),
+        ("fx_decimal.py", "bmi", "work out the bmi", "for a weight of {weight_kg} kg and a height of {height_cm} cm, the bmi is {}"),
+        ("math_pure.py", "days_between", "work out the days between {start_date} and {end_date}", "between {start_date} and {end_date} there are {|day|days}"),
+        ("gradebook.py", "add_grade", "add a grade of {grade} for {student_id}", "the grade is added"),
+    ],
+)  # fmt: skip
+def test_words_are_those_of_people(file: str, tool: str, ask: str, report: str) -> None:
+    with using(OpenSources(SourceOptions())) as sources:
+        unit = sources.open(f"python:{FOLDER / file}").units[0]
+        assert isinstance(unit, SessionUnit)
+        worded = unit.wording[tool]
+        assert any(one.startswith(ask) for one in worded.ask), worded.ask
+        assert report in worded.report, worded.report
+        unit.session.close()  # type: ignore[attr-defined]
 
 
 @needs_sandbox

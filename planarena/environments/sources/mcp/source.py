@@ -24,7 +24,13 @@ from planarena.environments.sources.addresses import check_url
 from planarena.environments.sources.mcp.config import ServerConfig, read_servers
 from planarena.environments.sources.mcp.packages import resolve_command
 from planarena.environments.sources.session_unit import SessionUnit, ToolHints, effect_named
-from planarena.environments.sources.session_world import Safety, SnapshotLostError, failure, make_outcome
+from planarena.environments.sources.session_world import (
+    FAILED,
+    Safety,
+    SnapshotLostError,
+    failure,
+    make_outcome,
+)
 from planarena.environments.sources.source import SourceOptions
 from planarena.environments.world import Outcome
 from planarena.errors import SandboxError, SchemaError, SourceError
@@ -37,8 +43,6 @@ from planarena.tools.wire_names import with_wire_names
 __all__ = ["ServerSession", "open_servers"]
 
 _SERVICE = Path(__file__).with_name("_service.py")
-# Servers that answer a failure as if it were a success nearly all begin its text so.
-_FAILURE = r"^\s*(Error|Database error|Failed|Failure|Exception|Traceback)\b"
 
 # Of what a server writes on its stderr: letters of a line, and lines.
 _REPEATED, _MOST_REPEATED = 300, 3
@@ -260,7 +264,7 @@ class _Servers:
         if tool.effects != "read" and not may_change:
             message = f"{tool.name} may change things and its server cannot go back: it was not called."
             return failure("tool_error", "effects_not_allowed", message)
-        return server.call(tool, arguments, self._rules.get((tool.namespace, tool.name)) or _FAILURE)
+        return server.call(tool, arguments, self._rules.get((tool.namespace, tool.name)) or FAILED)
 
     def start_anew(self, salt: str) -> None:  # noqa: ARG002  servers have one initial state
         for server in self._servers.values():

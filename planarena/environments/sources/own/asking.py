@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments.sources.generic_wording import is_nameable, words_of
-from planarena.environments.sources.own.naming import Deed, begins_with_verb, is_id, plural
+from planarena.environments.sources.own.naming import Deed, begins_with_verb, creates, is_id, plural
 from planarena.environments.wording import FIELD
 
-__all__ = ["Argument", "asks_of", "described", "label_of", "participle", "unit_of"]
+__all__ = ["Argument", "asks_of", "described", "label_of", "label_of_change", "participle", "unit_of"]
 
 _PLAIN_READS = {"get", "show", "see", "display", "fetch", "read", "retrieve", "load", "view", "list", "find", "look", "lookup", "describe", "has", "is", "search", "query", "inspect", ""}  # fmt: skip
 _QUERY = r"^(q|query|search|search (text|term|query|string)|term|text|keywords?|phrase|pattern)$"
@@ -128,6 +128,8 @@ def _placed(one: Argument) -> str:
         return f" in {{{name}}}"
     if re.fullmatch(r"(sort|order|sorted|ordered)( by| key| field)?", words):
         return f" sorted by {{{name}}}"
+    if words in {"percent", "percentage", "pct"}:
+        return f" by {{{name}}} percent"
     if words in {"position", "index"}:
         return f" at {words} {{{name}}}"
     return f"{FIELD}{described(one)}"
@@ -143,7 +145,9 @@ def described(one: Argument) -> str:
         if re.search(r"(number|year|no|code|minimum|maximum|min|max|limit|page)$", words):
             return f"the {label_of(one.name)} {{{one.name}}}"
         return f"{_a(label_of(one.name))} of {{{one.name}}}"
-    if one.schema.get("type") in {"boolean", "array", "object"}:
+    if one.schema.get("type") == "array":
+        return f"the {label_of(one.name)} {{{one.name}}}"
+    if one.schema.get("type") in {"boolean", "object"}:
         return f"{label_of(one.name)} {{{one.name}}}"
     return f"the {label_of(one.name)} {_quoted(one)}"
 
@@ -197,7 +201,7 @@ def _heads(deed: Deed, effect: str, left: Mapping[str, Argument], description: s
                 else f"{verb} {{{what.name}}}",
             )
         if not noun:
-            return (_sentence(description, verb),)
+            return (f"{verb} {{{named.name}}}",) if named is not None else (_sentence(description, verb),)
         if named is not None:
             called = f"{FIELD}the subject" if "subject" in named.name else " called"
             return (
@@ -219,6 +223,14 @@ def _is_same(noun: str, of: str) -> bool:
     return not noun or noun.rsplit(" ", maxsplit=1)[-1] == of.rsplit(" ", maxsplit=1)[-1]
 
 
+def label_of_change(noun: str, value: Argument) -> tuple[str, str]:
+    """Return what is changed and to what: `celsius` of `set_temperature` is a temperature; no value where it is as it is said."""
+    words = re.sub(r"^new ", "", words_of(value.name))
+    if re.fullmatch(_UNITS.strip(), words) and noun:
+        return noun, f"{{{value.name}}} {_UNIT_WORDS.get(words, words)}"
+    return label_of(words), ""
+
+
 def _acting(
     verb: str, noun: str, on: Argument, left: Mapping[str, Argument], named: Argument | None
 ) -> tuple[str, ...]:
@@ -232,7 +244,9 @@ def _acting(
         and len(others) == 1
         and not others[0].of
     ):
-        label = label_of(re.sub(r"^new[_ ]?", "", others[0].name))
+        label, value = label_of_change(noun, others[0])
+        if value:
+            return (f"{'set' if verb == 'set' else 'change'} the {label} of {at} to {value}",)
         return (f"{'set' if verb == 'set' else 'change'} the {label} of {at} to {_quoted(others[0])}",)
     if verb in {"mark", "complete", "finish", "done", "check"} and noun in {
         "",
@@ -244,9 +258,9 @@ def _acting(
         return (f"mark {at} as done",)
     if noun and on.of and not _is_same(noun, on.of):
         many = {"add": "to", "remove": "from", "delete": "from", "cancel": "of", "clear": "of"}.get(
-            verb, "for"
+            verb, "for" if creates(verb) or " " in verb else "of"
         )
-        what = f'the {noun} "{{{named.name}}}"' if named else f"the {noun}" if verb in {"remove", "delete", "cancel", "clear"} else _a(noun)  # fmt: skip
+        what = f'the {noun} "{{{named.name}}}"' if named else f"the {noun}" if verb in {"remove", "delete", "cancel", "clear"} or many == "of" else _a(noun)  # fmt: skip
         return (f"{verb} {what} {many} {at}",)
     return (f"{verb} {at}",)
 
@@ -338,7 +352,7 @@ def _sentence(description: str, otherwise: str) -> str:
         return otherwise
     words = sentence.split(" ")
     first = words[0].lower()
-    if not begins_with_verb(sentence):
+    if not begins_with_verb(sentence, otherwise.split(" ", maxsplit=1)[0]):
         # "Body mass index" is what comes of it, and not what is to be done.
         return f"tell me the {re.sub(r'^(the|a|an) ', '', sentence[:1].lower() + sentence[1:], flags=re.I)}"
     # "Returns the price" is what the tool does; asked for it is "return the price".

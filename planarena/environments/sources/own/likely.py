@@ -8,14 +8,15 @@ from random import Random
 from typing import Any
 
 from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of
-from planarena.environments.sources.openapi.resources import words_of
+from planarena.environments.sources.openapi.resources import singular, words_of
 from planarena.environments.sources.things import has_people, has_titles
 from planarena.environments.sources.vocabulary import Vocabulary
 
 __all__ = ["likely_value"]
 
 _NUMBERS: tuple[tuple[str, tuple[float, ...]], ...] = (
-    (r"\b(principal|loan|mortgage|budget|salary|income|deposit amount|capital)\b", (12000, 25000, 180000, 240000)),
+    (r"\b(salary|income|wage)\b", (28000, 36000, 52000, 64000)),
+    (r"\b(principal|loan|mortgage|budget|deposit amount|capital)\b", (12000, 25000, 180000, 240000)),
     (r"\b(interest|rate|apr|vat|tip|tax percent)\b", (2.5, 3.5, 4.2, 5)),
     (r"\b(weight|weight kg|kg|kilograms)\b", (1.2, 2.5, 4, 7.5)),
     (r"\b(grams|weight g)\b", (150, 250, 500, 800)),
@@ -30,7 +31,7 @@ _NUMBERS: tuple[tuple[str, tuple[float, ...]], ...] = (
     (r"\b(quantity|count|amount of|copies|servings|people|guests|persons|seats|limit|top|max results|n)\b", (2, 3, 4, 6)),
     (r"^(a|b|x|y|value|number|first|second|left|right)$", (4, 7, 12, 25, 31, 48)),
 )  # fmt: skip
-_PEOPLE = r"\b(recipient|customer|sender|contact|guest|member|employee|patient|student|user|person|who|owner|assignee|author|attendee|player|colleague|friend|client|passenger|borrower|tenant|driver|manager|teacher|host)$"
+_PEOPLE = r"\b(full name|first name|last name|surname|passenger|traveller|employee|recipient|customer|sender|contact|guest|member|employee|patient|student|user|person|who|owner|assignee|author|attendee|player|colleague|friend|client|passenger|borrower|tenant|driver|manager|teacher|host)$"
 
 
 def likely_value(
@@ -65,6 +66,9 @@ def likely_value(
             if writes and moment_of(name) in {"past", "start", "end"}
             else None
         )
+    if kind == "array" and (schema.get("items") or {}).get("type") == "string":
+        one = likely_value(singular(words), noun, schema["items"], number, writes=writes)
+        return None if one is None else [one]
     if kind != "string" or schema.get("format"):
         return None
     if re.search(_PEOPLE, words) or (not kind_of_text("", name) and has_people(words)):

@@ -14,6 +14,7 @@ __all__ = [
     "Deed",
     "Scalar",
     "begins_with_verb",
+    "creates",
     "deed_of",
     "field_key",
     "guess_effect",
@@ -42,7 +43,21 @@ _ENVELOPES = frozenset(
 _NO_VERBS = frozenset(
     ["days", "history", "current", "status", "all", "who", "what", "which", "when", "where", "how"]
 )
-_ARTICLES = frozenset(["the", "a", "an", "all", "every", "each", "some", "one", "this", "your", "my"])
+_ANYBODY = (
+    "somebody",
+    "someone",
+    "something",
+    "anybody",
+    "everybody",
+    "everything",
+    "it",
+    "them",
+    "him",
+    "her",
+)
+_ARTICLES = frozenset(
+    ["the", "a", "an", "all", "every", "each", "some", "one", "this", "your", "my", *_ANYBODY]
+)
 _PARTICLES = frozenset(
     ["out", "up", "down", "in", "off", "back", "to", "for", "whether", "if", "how", "what"]
 )
@@ -101,11 +116,23 @@ def guess_effect(tool: Tool) -> Effect:
     return _EFFECT_OF.get(words[0], "unknown")
 
 
-def begins_with_verb(sentence: str) -> bool:
-    """Say whether a sentence says what is done, as "Returns the rate", and not what comes of it, as "Body mass index"."""
+def creates(verb: str) -> bool:
+    """Say whether what a verb is done to comes into being by it."""
+    return _EFFECT_OF.get(verb, "create" if not verb else "unknown") == "create"
+
+
+def begins_with_verb(sentence: str, tool: str = "") -> bool:
+    """Say whether a sentence says what is done, as "Returns the rate", and not what comes of it, as "Body mass index".
+
+    Args:
+        sentence: The first of a description.
+        tool: The first word of the tool's name: a description that begins with it says what is done.
+    """
     first, *rest = sentence.lower().split()
     if first in _ARTICLES:
         return False
+    if tool and first.rstrip("s") == tool.rstrip("s"):
+        return True
     bare = {first, first.removesuffix("s"), first.removesuffix("es"), re.sub("ies$", "y", first)}
     return bool(bare & (_EFFECT_OF.keys() - _NO_VERBS)) or not rest or rest[0] in _ARTICLES | _PARTICLES
 
@@ -116,12 +143,14 @@ def deed_of(tool_name: str, description: str) -> Deed:
     words = words_of(tool_name).split()
     if words and words[0] in _EFFECT_OF and words[0] not in _NO_VERBS:
         verb, rest = words[0], words[1:]
+    elif len(words) > 1 and description.lower().split(" ")[0].rstrip("s") == words[0].rstrip("s"):
+        verb, rest = words[0], words[1:]  # `raise_salary`, which "raises somebody's salary"
     elif len(words) > 1 and words[-1] in {"list", "search", "lookup"}:
         verb, rest = {"lookup": "look up"}.get(words[-1], words[-1]), words[:-1]
     elif (
         len(words) == 1
         and words[0] not in _EFFECT_OF
-        and not begins_with_verb(description.strip() or words[0])
+        and not begins_with_verb(description.strip() or words[0], words[0])
     ):
         verb, rest = "", words  # `average`: what comes of it
     else:
@@ -135,7 +164,7 @@ def deed_of(tool_name: str, description: str) -> Deed:
         found = re.match(r"^\w+\s+(?:(?:a|an|the|all|one|some|every|your|this)\s+)?(?:new\s+)?([a-z][a-z-]+)", description.strip(), re.I)  # fmt: skip
         head = (
             [found.group(1).lower()]
-            if found and found.group(1).lower() not in {"to", "of", "for", "in"}
+            if found and found.group(1).lower() not in {"to", "of", "for", "in", *_ANYBODY}
             else []
         )
     last = head[-1] if head else ""

@@ -270,7 +270,11 @@ class _Probing:
                 )
             )
         elif not told and not changed:
-            self.reasons.setdefault(name, "what it told was empty, and it changed nothing")
+            empty = "what it told was empty, and it changed nothing"
+            several = "what it told has several lines, which no sentence can hold, and it changed nothing"
+            self.reasons.setdefault(
+                name, several if isinstance(outcome.result, str) and outcome.result else empty
+            )
         if changed and self.guesses[name] == "delete" and self.goes_back:
             # What was there may be gone now, and what comes next may need it.
             self._repeat(name)

@@ -222,6 +222,8 @@ def _is_news(key: str, effect: str, deed: Deed, value: Any) -> bool:
     words = words_of(key)
     # A room that is booked is no news, nor that what was closed is closed.
     told = {deed.noun, deed.what, *deed.what.split()}
+    if effect == "update" and words == deed.noun and isinstance(value, int | float):
+        return True  # what it is now
     if (
         effect == "delete"
         or words in told

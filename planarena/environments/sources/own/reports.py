@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments.sources.generic_wording import words_of
-from planarena.environments.sources.own.asking import Argument, described, label_of, participle, unit_of
+from planarena.environments.sources.own.asking import (
+    Argument,
+    described,
+    label_of,
+    label_of_change,
+    participle,
+    unit_of,
+)
 from planarena.environments.sources.own.naming import Deed, is_id, plural
 from planarena.environments.sources.own.records import ENVELOPES, MAKERS, NAMES, plain_list, quote_of
 from planarena.environments.wording import Record
@@ -86,9 +93,10 @@ def reports_of(
         what = own if own and own not in ENVELOPES else deed.what if deed.many else plural(noun)
         return _shown(f"{what}{_about(spoken, tool)}", f"{{{strings}/0}}{rest}")
     if not outputs:
-        if of and spoken is not None and deed.verb in _SETS:
-            label = label_of(re.sub(r"^new[_ ]?", "", spoken.name))
-            return (f"the {label} of the {of} is now {{{spoken.name}}}",)
+        values = [one for one in arguments if one.required and one.name not in bound]
+        if of and len(values) == 1 and deed.verb in _SETS:
+            label, value = label_of_change(deed.noun, values[0])
+            return (f"the {label} of the {of} is now {value or f'{{{values[0].name}}}'}",)
         return (done or f"the {noun} is settled",)
     if outputs == ("",):
         what = deed.what or noun
@@ -102,6 +110,8 @@ def reports_of(
     name = next((one for one in outputs if words_of(one.rsplit("/", maxsplit=1)[-1]) in NAMES), None)
     if tool.effects != "read":
         made = done or f"the {noun} is settled"
+        if len(outputs) == 1 and words_of(outputs[0].rsplit("/", maxsplit=1)[-1]) == deed.noun and done:
+            return (f"{made} and is now {{{outputs[0]}}}",)
         if len(outputs) > 1:
             return (f"{made}; {_joined(_news(one).removeprefix(', and ') for one in outputs)}",)
         return (f"{made}{''.join(map(_news, outputs))}",)
@@ -249,7 +259,8 @@ def _done(tool: Tool, deed: Deed, of: str) -> str:
         return ""
     noun = deed.noun or of
     if not noun:
-        return ""
+        named = [name for name in tool.required if re.search(r"\b(name|title|subject)$", words_of(name))]
+        return f"{{{named[0]}}} is {participle(deed.verb)}" if len(named) == 1 else ""
     made = {"mark": "marked as done", "complete": "marked as done", "get": "made", "append": "added"}.get(
         deed.verb, participle(deed.verb)
     )

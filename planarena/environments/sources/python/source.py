@@ -13,7 +13,7 @@ from typing import Any
 from planarena.environments.sandbox.bubblewrap import Limits
 from planarena.environments.sandbox.worker import ReplyError, Worker, WorkerDiedError, WorkerTimeoutError
 from planarena.environments.sources.session_unit import SessionUnit, ToolHints, effect_named, salt_number
-from planarena.environments.sources.session_world import Safety, failure, make_outcome
+from planarena.environments.sources.session_world import FAILED, Safety, failure, make_outcome
 from planarena.environments.sources.source import SourceOptions
 from planarena.environments.world import Outcome
 from planarena.errors import SandboxError, SourceError
@@ -133,6 +133,8 @@ class PythonSession:
                 code,
                 "The answer was too long." if too_long else f"{tool.name} ended the process it ran in.",
             )
+        if isinstance(result, str) and re.match(FAILED, result):
+            return failure("tool_error", "tool_error", result)
         return make_outcome(result)
 
     def start_anew(self, salt: str) -> None:

@@ -16,7 +16,7 @@ import torch
 from planarena.errors import PlanArenaError, UserError
 from planarena.pipeline.run.ray_head import RayHead, expect_tokens, import_ray
 from planarena.trainers.config import TrainConfig
-from planarena.trainers.verl.versions import check_installed
+from planarena.trainers.verl.versions import VERL, check_installed, untested_release
 
 if TYPE_CHECKING:
     from planarena.trainers.launch import TrainResult
@@ -61,6 +61,8 @@ def launch(
         from planarena.trainers.loop.material import Material
 
         tell = say or _ignore
+        if release := untested_release():
+            tell(f"verl {release} has every part that this engine extends; its tests run with verl {VERL}")
         # What is cheap to refuse is refused first: Ray and its workers take a minute to start.
         check_start(config)
         with closing(Material(config, algorithm.needs, tell)) as material:

@@ -8,6 +8,7 @@ from collections import namedtuple
 from importlib import import_module, metadata
 from importlib import util as imports
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -43,6 +44,65 @@ def test_another_release_of_verl_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(UserError, match=r"verl 0\.8\.0 is installed") as caught:
         versions.check_installed()
     assert f"verl=={versions.VERL}" in str(caught.value)
+
+
+def test_the_tested_release_has_all_parts() -> None:
+    """What is looked for in other releases is there in the one that the tests train with."""
+    spec = imports.find_spec("verl")
+    assert spec is not None and spec.origin is not None
+    assert versions.missing_parts(Path(spec.origin).parent) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "named"),
+    [
+        (
+            "trainer/ppo/v1/trainer_base.py",
+            "def _load_checkpoint(",
+            "def _load(",
+            "PPOTrainer._load_checkpoint",
+        ),
+        (
+            "trainer/ppo/v1/replay_buffer.py",
+            "partition_id",
+            "partition",
+            "ReplayBuffer.sample (partition_id)",
+        ),
+        ("workers/rollout/base.py", "_ROLLOUT_REGISTRY", "_ROLLOUTS", "_ROLLOUT_REGISTRY"),
+        ("workers/engine_workers.py", "class TrainingWorker", "class Trainer", "TrainingWorker.train_batch"),
+        ("trainer/ppo/v1/trainer_sync.py", "class", "class class", "PPOTrainerSync"),
+    ],
+)
+def test_a_later_release_starts_only_where_no_part_has_moved(
+    file: str, old: str, new: str, named: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spec = imports.find_spec("verl")
+    assert spec is not None and spec.origin is not None
+    root = tmp_path / "verl"
+    for part in versions._PARTS:
+        (root / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(Path(spec.origin).parent / part, root / part)
+    there = SimpleNamespace(origin=str(root / "__init__.py"))
+    monkeypatch.setattr(versions, "version", lambda _: "0.10.0.dev0")
+    monkeypatch.setattr(versions, "find_spec", lambda _: there)
+    versions._check_release.cache_clear()
+    versions.check_installed()
+    assert versions.untested_release() == "0.10.0.dev0"
+    text = (root / file).read_text()
+    assert old in text
+    (root / file).write_text(text.replace(old, new))
+    versions._check_release.cache_clear()
+    with pytest.raises(UserError, match="moved or changed") as caught:
+        versions.check_installed()
+    assert named in str(caught.value) and f"verl=={versions.VERL}" in str(caught.value)
+    versions._check_release.cache_clear()
+
+
+@pytest.mark.parametrize("release", ["0.9.0", "0.11.0", "1.0", "of today"])
+def test_releases_too_old_or_too_new_are_refused(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "version", lambda _: release)
+    with pytest.raises(UserError, match=f"verl {release} is installed"):
+        versions.check_installed()
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

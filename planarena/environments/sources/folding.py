@@ -32,6 +32,9 @@ def fold(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
         elif key == "properties":
             both = {n: {"allOf": [joined[key][n], s]} if n in joined[key] else s for n, s in value.items()}
             joined[key] = {**joined[key], **both}
+        elif key in {"items", "additionalProperties"} and isinstance(value, dict):
+            # An envelope says `items: {}`, and who fills it says of what.
+            joined[key] = {"allOf": [joined[key], value]} if isinstance(joined[key], dict) else value
         elif key == "required":
             joined[key] = [*joined[key], *(name for name in value if name not in joined[key])]
         elif key in {"minimum", "minLength", "minItems", "minProperties", "exclusiveMinimum"}:

@@ -298,17 +298,17 @@ def test_data_edges_between_domains_work(group: Combination) -> None:
 
 
 @cache
-def said_across(group: Combination) -> tuple[int, int, int]:
-    """Say every chain of a combination four times; how many can be told, were said, and were left out for a reason."""
-    world = world_of(group, 0)
+def said_across(group: Combination, number: int) -> tuple[int, int, int]:
+    """Say every chain of a world four times; how many can be told, were said, and were left out for a reason."""
+    world = world_of(group, number)
     wording = {tool: words for name in group.domains for tool, words in wording_of(name).items()}
     said = tellable = known = 0
-    for bridge, steps in chains_of(group, 0).items():
+    for bridge, steps in chains_of(group, number).items():
         words = [
             StepContext(
-                number, world.operations[one.tool], wording[one.tool], one.arguments, one.bound, one.result
+                place, world.operations[one.tool], wording[one.tool], one.arguments, one.bound, one.result
             )
-            for number, one in enumerate(steps)
+            for place, one in enumerate(steps)
         ]
         if not all(one.tells_all() for one in words):
             continue  # what an answer cannot tell is not asked for
@@ -342,14 +342,15 @@ def said_across(group: Combination) -> tuple[int, int, int]:
 
 @per_group
 def test_what_crosses_domains_can_be_said(group: Combination) -> None:
-    tellable, said, known = said_across(group)
+    # Three worlds: in one of them names may be longer than a request bears.
+    tellable, said, known = map(sum, zip(*(said_across(group, number) for number in range(3)), strict=True))
     assert tellable
     assert said + known >= 3 * tellable
     assert said >= 1.5 * tellable
 
 
 def test_most_of_what_crosses_domains_can_be_said() -> None:
-    every = [said_across(group) for group in COMBINATIONS]
+    every = [said_across(group, 0) for group in COMBINATIONS]
     assert sum(said for _, said, _ in every) >= 2.5 * sum(tellable for tellable, _, _ in every)
 
 

@@ -246,3 +246,35 @@ def test_nouns() -> None:
     assert is_speakable("business group")
     for noun in ("v1alpha", "webhook", "companies vendor", "oauth token", "by id", "cfg", "items"):
         assert not is_speakable(noun), noun
+
+
+def test_what_fills_an_envelope_is_seen(tmp_path: Path) -> None:
+    """A shared envelope says `items: {}`; each response says beside it of what, and that counts."""
+    described = document()
+    described["components"] = {
+        "schemas": {
+            "Answer": {"type": "object", "required": ["data"], "properties": {"data": {}}},
+            "Page": {
+                "allOf": [
+                    {"$ref": "#/components/schemas/Answer"},
+                    {"properties": {"data": {"type": "array", "items": {}}, "total": {"type": "integer"}}},
+                ]
+            },
+        }
+    }
+    listed = {
+        "allOf": [
+            {"$ref": "#/components/schemas/Page"},
+            {"type": "object", "properties": {"data": {"type": "array", "items": PROJECT}}},
+        ]
+    }
+    described["paths"]["/projects"]["get"] |= _json(listed)
+    file = tmp_path / "planner.json"
+    file.write_text(json.dumps(described))
+    family = next(one for one in families(convert_openapi(file)) if one.shape == "/projects")
+    assert "list_projects" in family.usable
+    world = family.world("a")
+    projects = _ok(world, "list_projects")["data"]
+    assert len(projects) > 1 and all(project["name"] for project in projects)
+    for project in projects:
+        assert _ok(world, "get_project", project_gid=project["gid"])["data"] == project

@@ -128,6 +128,8 @@ class _Sentences:
                 following = self.pieces[place + size]
                 if following.whole or len(words) + len(following.text) > _LONGEST or "\n" in words:
                     break
+                if words.endswith(_ENDED):
+                    break
                 words += self._join(following.relation, opening, words) + following.text
                 size += 1
             sentences.append(capital(words) + stop)
@@ -170,6 +172,8 @@ class _Sentences:
         return spell(opening, self.style), "?" if _ASKS.search(opening) else "."
 
 
+# What a quotation that ends a sentence ends with: "..., then" does not go on behind it.
+_ENDED = ('."', '?"', '!"')
 _LEANS = re.compile(r"\b(it|its|they|them|their|this|that|those|these|so|there|then|he|she)\b", re.I)
 # "Could you then " begins a question; "I'd be glad if you could " does not.
 _ASKS = re.compile(

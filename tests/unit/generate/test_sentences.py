@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import pytest
@@ -59,3 +60,15 @@ def test_a_casual_message_writes_its_capitals_in_one_way() -> None:
         assert text.split("? ", 1)[1][0].isupper()
     for text in messages([Piece("start", "open the card", False)], "casual", 0):
         assert text[0].islower()
+
+
+@pytest.mark.parametrize("register", ["plain", "chatty", "formal", "hurried", "indirect"])
+def test_nothing_goes_on_behind_a_quotation_that_ends_a_sentence(register: str) -> None:
+    pieces = [
+        Piece("start", 'add a note that says "All is well."', False),
+        Piece("then", "show me the notes", False),
+    ]
+    for seed in range(200):
+        text = join_message(pieces, register, 0, Style(), set(), Random(seed))
+        assert 'well."' in text
+        assert re.search(r'well\.",? (and|then)\b', text) is None, text

@@ -221,7 +221,7 @@ PROPERTIES: dict[str, tuple[Callable[[Found], None], int]] = {
     "wrong_order": (too_early, 3),
     "parallel_dependents": (both_at_once, 20),
     "omitted_argument": (an_argument_less, 50),
-    "omitted_call": (one_call_left_out, 5),
+    "omitted_call": (one_call_left_out, 3),
     "incomplete_answer": (an_answer, 50),
     "false_answer": (an_answer, 50),
     "needless_question": (a_question, 50),

@@ -103,7 +103,8 @@ def _counted_twice(
             if texts.isdisjoint({value for value in two.values() if isinstance(value, str)}):
                 continue
             given = set(map(str, (*executed[first].arguments.values(), *executed[second].arguments.values())))
-            for name in one.keys() & two.keys():
+            # In the order of the result: that of a set is another one in every process.
+            for name in filter(two.__contains__, one):
                 pair = one[name], two[name]
                 if pair[0] == pair[1] or given & set(map(str, pair)):
                     continue

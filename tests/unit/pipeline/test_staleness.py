@@ -7,8 +7,8 @@ from typing import Any
 from planarena.environments import Environment, Seed, World
 from planarena.environments.contract import tool
 from planarena.environments.wording import Record, ToolWording
-from planarena.episodes import Episode
-from planarena.pipeline.execute.staleness import stale_answer
+from planarena.episodes import Episode, ExecutedCall
+from planarena.pipeline.execute.staleness import _counted_twice, stale_answer
 from planarena.tasks.atoms import Call
 
 
@@ -98,3 +98,21 @@ def test_two_counts_of_one_thing_are_one_too_many() -> None:
         ("add_thing", {"name": "tools", "thing": "d"}, 1),
     )
     assert found(*others, told=("name", "count")) is None
+
+
+def test_the_reason_is_the_same_in_every_process() -> None:
+    """Of several counts that differ the first of the result is named, not the first of a set of names."""
+    names = ["unbilled", "amount", "hours", "total", "open", "rate", "due"]
+    made = [
+        ExecutedCall("bill", {"matter": "m"}, "ok", {}, None, f"state {step}", f"state {step + 1}")
+        for step in range(2)
+    ]
+    values: dict[int, tuple[tuple[tuple[str | int, ...], Any], ...]] = {
+        step: (
+            (("title",), "Ridge v Hale"),
+            *(((name,), 10 * step + place) for place, name in enumerate(names)),
+        )
+        for step in range(2)
+    }
+    fault = _counted_twice(made, values, [0, 1], (0, 0))
+    assert fault == ("stale_answer", "steps 0 and 1 tell unbilled of one thing")

@@ -38,18 +38,27 @@ _FIX = "pip install 'planarena[train,verl]'"
 # File of verl -> what this engine extends, replaces or calls in it, with the parameters that it relies on.
 _PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     "experimental/agent_loop/agent_loop.py": {
+        "AgentLoopBase": (),
         "AgentLoopBase.run": ("sampling_params", "kwargs"),
         "AgentLoopMetrics": (),
         "AgentLoopOutput": (),
     },
+    "plugin/platform/__init__.py": {"get_platform": ()},
     "plugin/platform/platform_base.py": {"PlatformBase": ()},
-    "plugin/platform/platform_manager.py": {"PlatformRegistry.get": (), "PlatformRegistry.register": ()},
+    "plugin/platform/platform_manager.py": {
+        "PlatformRegistry": (),
+        "PlatformRegistry.get": (),
+        "PlatformRegistry.register": (),
+    },
     "single_controller/base/decorator.py": {
+        "Dispatch": (),
         "make_nd_compute_dataproto_dispatch_fn": ("mesh_name",),
         "register": ("dispatch_mode",),
     },
     "trainer/constants_ppo.py": {"get_ppo_ray_runtime_env": ("config",)},
+    "trainer/ppo/v1/__init__.py": {"AgentLoopManagerTQ": (), "get_trainer_cls": ()},
     "trainer/ppo/v1/replay_buffer.py": {
+        "ReplayBuffer": (),
         "ReplayBuffer.__init__": (
             "poll_interval",
             "trainer_mode",
@@ -72,17 +81,28 @@ _PARTS: dict[str, dict[str, tuple[str, ...]]] = {
         "PPOTrainer.get_reward_handles": (),
     },
     "trainer/ppo/v1/trainer_sync.py": {"PPOTrainerSync": ()},
+    "utils/device.py": {"get_device_id": (), "get_device_name": ()},
     "utils/fsdp_utils.py": {"merged_lora_context": (), "normalize_peft_param_name": ()},
+    "utils/metric/__init__.py": {"AggregationType": (), "Metric": ()},
+    "utils/model.py": {"convert_weight_keys": ()},
+    "utils/tensordict_utils.py": {
+        "list_of_dict_to_tensordict": (),
+        "assign_non_tensor_data": (),
+    },
     "utils/tracking.py": {
+        "Tracking": (),
         "Tracking.__init__": ("project_name", "experiment_name", "default_backend", "config"),
         "Tracking.log": ("data", "step"),
         "Tracking.finish": (),
     },
+    "workers/engine/__init__.py": {"EngineRegistry": ()},
     "workers/engine/fsdp/transformer_impl.py": {
         "FSDPEngineWithLMHead": (),
         "FSDPEngine._build_fsdp_module": ("module",),
     },
     "workers/engine_workers.py": {
+        "TrainingWorker": (),
+        "ActorRolloutRefWorker": (),
         "TrainingWorker.__init__": ("config",),
         "TrainingWorker.train_batch": ("data",),
         "ActorRolloutRefWorker.save_checkpoint": (),
@@ -90,13 +110,16 @@ _PARTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "workers/rollout/base.py": {
         "_ROLLOUT_REGISTRY": (),
+        "BaseRollout": (),
         "BaseRollout.__init__": ("config", "model_config", "device_mesh"),
         "BaseRollout.resume": ("tags",),
         "BaseRollout.release": (),
         "BaseRollout.update_weights": ("weights",),
     },
     "workers/rollout/replica.py": {
+        "RolloutReplica": (),
         "RolloutReplica.launch_servers": (),
+        "RolloutReplicaRegistry": (),
         "RolloutReplicaRegistry.register": ("name", "loader"),
         "TokenOutput": (),
     },
@@ -197,6 +220,8 @@ def _defined(tree: ast.Module) -> dict[str, set[str]]:
                 for inner in node.body:
                     if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
                         found[f"{node.name}.{inner.name}"] = _parameters(inner)
+            case ast.ImportFrom():
+                found |= {one.asname or one.name: set() for one in node.names}
             case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
                 found[name] = set()
             case _:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import socket
 from collections import namedtuple
@@ -51,6 +52,20 @@ def test_the_tested_release_has_all_parts() -> None:
     spec = imports.find_spec("verl")
     assert spec is not None and spec.origin is not None
     assert versions.missing_parts(Path(spec.origin).parent) == []
+
+
+def test_all_that_the_engine_imports_is_looked_for() -> None:
+    """What a module of the engine imports from verl stands among the parts, or is a module that holds some."""
+    imported = []
+    for file in sorted(Path(str(versions.__file__)).parent.glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("verl."):
+                path = str(node.module).removeprefix("verl.").replace(".", "/")
+                imported += [(path, one.name) for one in node.names]
+    assert len(imported) > 20
+    for path, name in imported:
+        known = versions._PARTS.get(f"{path}.py", {}) | versions._PARTS.get(f"{path}/__init__.py", {})
+        assert name in known or f"{path}/{name}.py" in versions._PARTS, (path, name)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ class ArgumentMaker:
         handles = self._handles(route)
         for _ in range(times):
             arguments = self._path_arguments(route, tool, handlers, rng, hidden=hidden)
-            if arguments is None or not self._other_arguments(route, tool, handlers, rng, arguments):
+            if arguments is None or not self._linked(route, tool, handlers, rng, arguments, hidden=hidden):
+                continue
+            if not self._other_arguments(route, tool, handlers, rng, arguments):
                 continue
             try:
                 identity = canonical_bytes(arguments)
@@ -130,12 +132,32 @@ class ArgumentMaker:
             return None
         return value if is_sayable(value) else None
 
+    def _linked(
+        self,
+        route: Route,
+        tool: Tool,
+        handlers: EmulatedApi,
+        rng: Random,
+        arguments: dict[str, Any],
+        *,
+        hidden: bool,
+    ) -> bool:
+        """Fill in the ids of other resources' items; say whether there are such items."""
+        for argument, shape in route.links:
+            rows = list(handlers.state.scan(shape))
+            if not rows:
+                return False
+            value = rows[rng.randrange(len(rows))]["id"]
+            if hidden or not tool.parameters[argument].get("x-hidden"):
+                arguments[argument] = value
+        return True
+
     def _other_arguments(
         self, route: Route, tool: Tool, handlers: EmulatedApi, rng: Random, arguments: dict[str, Any]
     ) -> bool:
         """Fill in what is required and what people would add; say whether all that must be said could be made."""
         styles = self._styles[tool.wire_name]
-        paths = {argument for argument, _ in route.steps}
+        paths = {argument for argument, _ in (*route.steps, *route.links)}
         required = [key for key in tool.required if key not in paths]
         # The name and the address that are said together belong to one person.
         words = handlers.responder.vocabulary.about(f"said {rng.getrandbits(48)}")

@@ -43,6 +43,7 @@ __all__ = [
     "REMARKS",
     "Style",
     "is_credential",
+    "is_paging",
     "is_remark",
     "is_speakable",
     "style_of",
@@ -296,6 +297,16 @@ def is_credential(place: str, name: str) -> bool:
     return place in {"query", "form"} and _CREDENTIAL.match(words) is not None
 
 
+_PAGING = re.compile(
+    r"^(page|page ?(number|no|num|index|size)|size|limit|offset|skip|take|per ?page|start index|max results)$"
+)
+
+
+def is_paging(place: str, name: str) -> bool:
+    """Say whether an argument says which part of a list a client fetches: nobody asks for page 0 of size 20."""
+    return place == "query" and _PAGING.match(spaced(name)) is not None
+
+
 # -- operations ------------------------------------------------------------------------------------
 
 
@@ -315,12 +326,12 @@ def why_not(api: Api, route: Route, tool: Tool, noun: str, observable: bool) -> 
         return "no everyday word for what it is about"
     if route.role not in {"read", "list", "search", "part", "document"} and not observable:
         return "what it changes cannot be seen"
-    for argument, shape in route.steps:
+    for argument, shape in (*route.steps, *route.links):
         reason = _path_reason(api, tool, argument, shape)
         if reason:
             return reason
     styles = styles_of(api, route, tool, noun)
-    paths = {argument for argument, _ in route.steps}
+    paths = {argument for argument, _ in (*route.steps, *route.links)}
     for key in tool.required:
         if key not in paths and key not in styles:
             return "needs a value that nobody would say"

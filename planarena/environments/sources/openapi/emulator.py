@@ -115,6 +115,11 @@ class EmulatedApi:
         """
         route = self.api.routes[name]
         inside = self._inside(route, arguments)
+        for argument, shape in route.links:
+            if self.state.get(shape, self.key_of([str(arguments[argument])])) is None:
+                raise ToolError(
+                    "not_found", f"404: There is no {self.responder.noun(shape)} {arguments[argument]}."
+                )
         path = {argument: arguments[argument] for argument, _ in route.steps}
         given = Given(path, fields_of(route, arguments))
         if route.role in {"read", "update", "delete", "part", "act"}:

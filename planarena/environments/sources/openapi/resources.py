@@ -70,6 +70,8 @@ class Route(NamedTuple):
         steps: For each path parameter, outermost first: (argument, the shape of its resource or "").
         verb: The last literal of the path: what an action is called.
         entity: Where its response shows an item, or None.
+        links: For each required argument outside of the path that is the id of another resource's item, as `projectId`
+            of a ticket: (argument, the shape of that resource).
     """
 
     operation: RestOperation
@@ -78,6 +80,7 @@ class Route(NamedTuple):
     steps: tuple[tuple[str, str], ...]
     verb: str
     entity: Entity | None
+    links: tuple[tuple[str, str], ...] = ()
 
 
 class Api(NamedTuple):
@@ -157,6 +160,8 @@ def analyse(conversion: Conversion) -> Api:
     for operation in conversion.operations:
         segments = paths[operation.path]
         role, shape, verb = _role(operation, segments, items)
+        if role == "document" and (single := _single_of(segments, items)):
+            role, shape = "list", single
         steps = _steps(operation, segments, items)
         id_name = _id_name(items.get(f"{shape}/{{}}"))
         noun = _noun(shape)
@@ -185,9 +190,52 @@ def analyse(conversion: Conversion) -> Api:
         resources[shape] = Resource(
             shape, _called(_noun(shape), shape, routes), _id_name(segments), producers
         )
+    profiles = _profiles(routes)
+    for name, route in routes.items():
+        if _sets_a_field(route, profiles.get(route.shape, {})):
+            route = route._replace(role="update")
+        routes[name] = route._replace(links=_links(route, resources))
     literals = {segment for segments in paths.values() for segment in segments if not _is_parameter(segment)}
     setting = " ".join((words_of(conversion.title), *sorted({words_of(one) for one in literals})))
-    return Api(routes, resources, _id_types(routes), _profiles(routes), setting, {})
+    return Api(routes, resources, _id_types(routes), profiles, setting, {})
+
+
+def _sets_a_field(route: Route, profile: Iterable[str]) -> bool:
+    """Say whether an action is a change of one field: `PATCH /tickets/{id}/status` with a status."""
+    tool, verb = route.operation.tool, normal(route.verb)
+    paths = {argument for argument, _ in route.steps}
+    needed = {normal(route.operation.placement[key][1]) for key in tool.required if key not in paths}
+    return route.role == "act" and needed == {verb} and verb in map(normal, profile)
+
+
+# What names something else in passing: nobody asks for a change of it, and a part or an action is of its own item.
+_LINKING = frozenset(("create", "list", "search", "document"))
+
+
+def _links(route: Route, resources: dict[str, Resource]) -> tuple[tuple[str, str], ...]:
+    """Return the required arguments outside of the path that are ids of items which the API lists or creates."""
+    tool, found = route.operation.tool, []
+    for key in tool.required if route.role in _LINKING else ():
+        place, name = route.operation.placement.get(key, ("path", key))
+        stem = re.fullmatch(r"(.+) (?:id|uuid)", words_of(name))
+        if place not in {"field", "form", "query"} or stem is None:
+            continue
+        named = [
+            shape
+            for shape, resource in resources.items()
+            if resource.noun == stem.group(1) and resource.producers and "{}" not in shape
+        ]
+        if named and _is_scalar(_plain(_reader(tool.input_schema), tool.parameters[key])):
+            # Of several that bear the name, the one in the same part of the API.
+            near = max(named, key=lambda shape: (_shared(shape, route.shape), -len(shape)))
+            found += [(key, near)] if near != route.shape else []
+    return tuple(found)
+
+
+def _shared(shape: str, other: str) -> int:
+    """Return how many segments two paths have in common at their beginning."""
+    pairs = zip(shape.split("/"), other.split("/"), strict=False)
+    return next((place for place, (one, two) in enumerate(pairs) if one != two), len(shape.split("/")))
 
 
 def _items(conversion: Conversion, paths: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -306,6 +354,16 @@ def _role(
     if above in items:
         return ("part" if method == "get" else "act"), above[:-3], verb
     return ("document" if method in {"get", "head"} else "call"), shape, verb
+
+
+def _single_of(segments: list[str], items: dict[str, list[str]]) -> str:
+    """Return the resource that a path lists under the plural of its name, or "": `/cinemas` beside `/cinema/{id}`."""
+    if not segments or any(map(_is_parameter, segments)):
+        return ""
+    words = words_of(segments[-1])
+    beside = [item[:-3] for item, own in items.items() if own[:-2] == segments[:-1]]
+    named = [shape for shape in beside if _noun(shape) == singular(words) != words]
+    return named[0] if len(named) == 1 else ""
 
 
 def _steps(

@@ -9,7 +9,7 @@ from typing import Any
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.emulator import EmulatedApi
-from planarena.environments.sources.openapi.resources import Api, Route
+from planarena.environments.sources.openapi.resources import Api, Route, normal
 from planarena.environments.sources.openapi.responses import seed_of
 from planarena.environments.state import Record, Store
 
@@ -44,8 +44,13 @@ def seed_tables(
         route = _writer(api, shape)
         first = Random(seed_of("titles", salt, shape)).randrange(100)
         owners = _owners(api, shape, tables, plain, handlers)
+        named = _named(api, shape)
+        others = {one: [row["id"] for row in tables[f"api.{one}"].values()] for one in named.values()}
+        # A list of what belongs to one of some things shows several for each of them.
+        least = 2 * max((len(ids) for ids in others.values()), default=0)
         for place, inside in enumerate(owners):
-            for number in range(SEEDED if len(owners) <= SEEDED else 2):
+            each = SEEDED if len(owners) <= SEEDED else 2
+            for number in range(max(each, least)):
                 count = first + place * SEEDED + number
                 # An id that its creator chooses is chosen for these items too: a field's value.
                 chosen = handlers.responder.complete(shape, inside, number, {}, count) if route else {}
@@ -55,13 +60,29 @@ def seed_tables(
                     else handlers.new_id(route, inside, _sent(route, chosen), [inside, number])
                 )
                 fields = handlers.responder.complete(shape, inside, identity, {}, count)
+                for name, one in named.items():
+                    fields[name] = others[one][number % len(others[one])] if others[one] else fields[name]
                 rows[EmulatedApi.key_of([*inside, str(identity)])] = {
                     "id": identity,
                     "in": inside,
                     "fields": fields,
                     "done": {},
                 }
+        for key, record in rows.items():
+            handlers.state.put(shape, key, record)  # what comes later names these by their ids
     return tables, plain
+
+
+def _named(api: Api, shape: str) -> dict[str, str]:
+    """Return those fields of a resource by which its lists are asked for -> the resource whose items they name."""
+    fields = {normal(name): name for name in api.profiles.get(shape, {})}
+    return {
+        fields[normal(route.operation.placement[argument][1])]: one
+        for route in api.routes.values()
+        if route.shape == shape and route.role in {"list", "search"}
+        for argument, one in route.links
+        if normal(route.operation.placement[argument][1]) in fields
+    }
 
 
 def _writer(api: Api, shape: str) -> Route | None:

@@ -15,7 +15,7 @@ import msgspec
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.instances import everyday_facts
 from planarena.environments.sources.openapi.arguments import ArgumentMaker
-from planarena.environments.sources.openapi.asking import is_credential, styles_of, why_not
+from planarena.environments.sources.openapi.asking import is_credential, is_paging, styles_of, why_not
 from planarena.environments.sources.openapi.emulator import (
     EmulatedApi,
     EmulatedWorld,
@@ -74,7 +74,12 @@ def families(conversion: Conversion) -> list[Family]:
         own = within.get(shape)
         if not own:
             continue
-        owners = {step for name in own for _, step in api.routes[name].steps if step and step != shape}
+        owners = {
+            step
+            for name in own
+            for _, step in (*api.routes[name].steps, *api.routes[name].links)
+            if step and step != shape
+        }
         inner = below.get(shape, [])
         outer = sorted(
             (
@@ -132,15 +137,15 @@ class Family:
     def _annotated(self, name: str) -> Tool:
         route = self.api.routes[name]
         tool = route.operation.tool
-        secret = {
-            key for key in tool.parameters if is_credential(*route.operation.placement.get(key, ("", key)))
-        }
+        placement = route.operation.placement
+        secret = {key for key in tool.parameters if is_credential(*placement.get(key, ("", key)))}
+        secret |= {key for key in tool.required if is_paging(*placement.get(key, ("", key)))}
         properties = {key: schema for key, schema in tool.parameters.items() if key not in secret}
         # No user says them and no model should see them: whoever calls the real service adds them.
         repairs: list[str] = [f"{key}: left out, the client sends it" for key in sorted(secret)]
-        for argument, shape in route.steps:
+        for argument, shape in (*route.steps, *route.links):
             if shape and isinstance(properties.get(argument), dict):
-                own = (argument, shape) == route.steps[-1] and route.role in {"read", "update", "delete"}
+                own = (argument, shape) in route.steps[-1:] and route.role in {"read", "update", "delete"}
                 words = {"x-semantic": id_of(self.api.resources[shape], listed=own)}
                 if self._is_hidden(shape):
                     words["x-hidden"] = True  # type: ignore[assignment]
@@ -202,11 +207,12 @@ class Family:
         found: set[str] = set()
         for name in self._names:
             route = self.api.routes[name]
-            found.update(step for _, step in route.steps if step)
+            found.update(step for _, step in (*route.steps, *route.links) if step)
             if route.shape in self.api.resources:
                 found.add(route.shape)
             found.update(filter(None, (related_shape(self.api, route),)))
-        return sorted(found, key=lambda shape: (shape.count("/"), shape))
+        named = {shape for name in self._names for _, shape in self.api.routes[name].links}
+        return sorted(found, key=lambda shape: (shape.count("/"), shape not in named, shape))
 
     def world(self, salt: str) -> EmulatedWorld:
         """Return a new world.
@@ -404,7 +410,7 @@ class Family:
 
 def _asked(route: Route, words: ToolWording) -> str:
     """Return how a tool is asked for, whatever its arguments are called."""
-    shapes = {argument: f"{{{shape}}}" for argument, shape in route.steps}
+    shapes = {argument: f"{{{shape}}}" for argument, shape in (*route.steps, *route.links)}
     plain = re.sub(r"\{(\w+)\}", lambda found: shapes.get(found.group(1), "{}"), words.ask[0])
     return re.sub(r"\[[^\]]*\]", "", plain) or f"{route.role} {route.shape}"
 

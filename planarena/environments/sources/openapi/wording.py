@@ -36,6 +36,8 @@ def word_tool(api: Api, route: Route, tool: Tool, told: Told, ids: Sequence[str]
     references = [_refer(api, argument, shape, tool) for argument, shape in route.steps]
     own = references.pop() if route.role in _ON_ITEM and references else ""
     where = "".join(f" of {reference}" for reference in reversed(references))
+    linked = [_refer(api, argument, shape, tool) for argument, shape in route.links]
+    where += (" and " if where else " of ") + " and ".join(linked) if linked else ""
     required = [key for key in styles if key in tool.required]
     optional = [key for key in styles if key not in tool.required]
     words = WORDERS[route.role](Case(api, route, noun, styles, required, optional, own, where, told))

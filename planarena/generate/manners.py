@@ -5,6 +5,8 @@ An opening that ends in "?" makes a question. What follows an opening is an impe
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import NamedTuple
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "STYLES",
     "THANKS",
     "Style",
+    "fitting_asides",
 ]
 
 
@@ -370,3 +373,46 @@ ASIDES = (
     "I'm rolling dumplings on a floury table.", "A leaf blower has been roaring since breakfast.",
     "I'm darning socks.", "I'm slicing onions and crying over the screen.",
 )  # fmt: skip
+
+# What a remark is about, and the requests that it would contradict or be taken for a part of: who has twisted an ankle
+# books no class, and where the heating is broken nobody asks for a warmer room [ours].
+_APART = tuple(
+    (re.compile(rf"\b({remark})\b", re.IGNORECASE), re.compile(rf"\b({request})\b", re.IGNORECASE))
+    for remark, request in (
+        (
+            r"ankle|neck|back|fever|chill|cold|throat|splint|crutch|wrist|thumb|dentist's?|optician's|muscle|coughing|dozing|fingers|swim|flights",
+            r"class(es)?|gym|train(er|ing)|coach|locker|doctor|prescription|patient|referral|appointments?|clinic|pharmacy",
+        ),
+        (
+            r"heating|thermostat|power|lamp|light|alarm",
+            r"heating|thermostat|lights?|lamp|room|degrees|warm(er)?|meter|electricity|tariff|alarms?",
+        ),
+        (
+            r"airport|train|ferry|bus|platform|tickets|hotel|travelling|gondola|roundabout|car|moped|petrol|scooter|windscreen",
+            r"flights?|trains?|hotel|tickets?|trip|car|vehicle|parking|garage|workshop|charg\w+|odometer|van|drive\w*",
+        ),
+        (
+            r"oven|fridge|flour|mackerel|turkey|dumplings|dough|egg|onions|beans|peas|porridge|sourdough|tea|sandwich|yoghurt",
+            r"recipes?|dish(es)?|dinners?|menu|meals?|shopping list|pantry|ingredients?|cook|guests?|wedding",
+        ),
+        (r"mouse|keyboard|screen|laptop|cable|wi-?fi|internet", r"machine|server|repository|build|outage"),
+        (r"rehearsal|choir|trumpet|drummer|violin|tuba", r"song|playlist|album|concert|lesson"),
+        (r"queue|post|counter", r"queue|ticket|parcel"),
+    )
+)
+
+
+@cache
+def _subjects(remark: str) -> frozenset[int]:
+    return frozenset(place for place, (about, _) in enumerate(_APART) if about.search(remark))
+
+
+def fitting_asides(request: str) -> list[str]:
+    """Return the remarks about where their writer is that do not touch on what a request is about.
+
+    Example:
+        >>> "I've twisted my ankle and have to stay on the sofa." in fitting_asides("Book me the yoga class.")
+        False
+    """
+    touched = {place for place, (_, asked) in enumerate(_APART) if asked.search(request)}
+    return [remark for remark in ASIDES if not _subjects(remark) & touched]

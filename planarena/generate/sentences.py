@@ -8,7 +8,15 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, NamedTuple
 
-from planarena.generate.manners import ACKNOWLEDGED, ASIDES, GREETINGS, JOIN_AND, JOIN_THEN, STYLES, THANKS
+from planarena.generate.manners import (
+    ACKNOWLEDGED,
+    GREETINGS,
+    JOIN_AND,
+    JOIN_THEN,
+    STYLES,
+    THANKS,
+    fitting_asides,
+)
 from planarena.generate.manners import Style as Manner
 from planarena.generate.spelling import Style, capital, one_stop, spell, with_articles
 
@@ -87,7 +95,7 @@ def join_message(
             sentences.append(spell(pick_rare(THANKS, rng, counts), style))
     elif register == "aside" and turn == 0 and not _LEANS.search(sentences[0]):
         # Before "it" and "so" the remark would be what they mean.
-        sentences.insert(0, spell(pick_rare(ASIDES, rng, counts), style))
+        sentences.insert(0, spell(pick_rare(fitting_asides(" ".join(sentences)), rng, counts), style))
     return with_articles(one_stop(" ".join(sentences)))
 
 

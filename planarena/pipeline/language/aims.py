@@ -16,7 +16,7 @@ from planarena.environments.goals import Aim, stated_names
 from planarena.generate.answers import write_response
 from planarena.generate.checks import QueryFaultError
 from planarena.generate.clauses import Mention, Voice
-from planarena.generate.manners import ASIDES
+from planarena.generate.manners import fitting_asides
 from planarena.generate.mentions import holds
 from planarena.generate.queries import Conversation
 from planarena.generate.semantic_values import semantic_values
@@ -218,7 +218,8 @@ class Aimful(AimTeller):
                 self.opened.add(opener)
                 text = opener + capital(text)
         elif not turn and again and not _PERSONAL.search(text) and self.rng.random() < _ASIDE:
-            text = f"{spell(pick_rare(ASIDES, self.rng, self.used), self.style)} {capital(text)}"
+            remark = pick_rare(fitting_asides(text), self.rng, self.used)
+            text = f"{spell(remark, self.style)} {capital(text)}"
         return with_articles(one_stop(capital(text)))
 
     def _before(self, turn: int) -> set[str]:

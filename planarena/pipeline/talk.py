@@ -41,7 +41,7 @@ class Act(msgspec.Struct, frozen=True, array_like=True):
         what: `lacks`, `gives` and so on; what the other fields mean depends on it.
         step: The step that it is about.
         argument: The argument that it is about.
-        value: A value that is said and does not hold.
+        value: A value that is said and does not hold; of what `fails`, whether a look-up before it had shown otherwise.
     """
 
     turn: int

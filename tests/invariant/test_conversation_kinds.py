@@ -21,6 +21,8 @@ from planarena.config import BuildConfig, ContrastConfig, ConversationConfig, Ex
 from planarena.config.conversations import CONVERSATION_KINDS
 from planarena.environments.policies import Policy
 from planarena.formats import Call
+from planarena.pipeline.language.conversations.failed_call import _SINCE
+from planarena.proofs import open_scenario
 from planarena.records import Run
 
 SHARES = {
@@ -226,6 +228,39 @@ def test_who_does_not_try_again_or_never_tries_misses_the_goal(
             return made
 
     assert not any(successes(ForEver(), chosen))
+
+
+def test_an_answer_says_that_something_has_changed_where_a_look_up_had_shown_it_otherwise(
+    run: Run, tables: dict[str, Any], kinds: dict[str, str]
+) -> None:
+    executions = {row["execution_id"]: row for row in tables["executions"]}
+    tasks = {row["task_id"]: row for row in tables["tasks"]}
+    scenarios = {row["scenario_id"]: row for row in tables["scenarios"]}
+    steps: dict[str, list[dict[str, Any]]] = {}
+    for row in tables["steps"]:
+        steps.setdefault(row["trajectory_id"], []).append(row)
+    said: Counter[bool] = Counter()
+    for row in tables["trajectories"]:
+        made = sorted(steps.get(row["trajectory_id"], ()), key=lambda one: one["step"])
+        ok = [executions[one["execution_id"]]["status"] == "ok" for one in made]
+        if kinds[row["task_id"]] != "failed_call" or all(ok):
+            continue
+        answers = [*json.loads(row["turn_responses"] or "[]"), row["response"]]
+        at = ok.index(False)
+        told = answers[made[at]["turn"]]
+        world = open_scenario(scenarios[tasks[row["task_id"]]["scenario_id"]])
+        for one in made[: at + 1]:
+            world.call(one["tool"], json.loads(one["arguments"]))
+        looks = [one for one in made[:at] if world.operations[one["tool"]].tool.effects == "read"]
+        differs = any(
+            world.call(one["tool"], json.loads(one["arguments"])).result
+            != json.loads(executions[one["execution_id"]]["result"])
+            for one in looks
+        )
+        if says := any(one.strip() in told for one in _SINCE):
+            assert differs, told
+        said[says] += 1
+    assert min(said[True], said[False]) > 0, said
 
 
 def test_who_keeps_the_first_value_or_does_not_undo_misses_the_goal(

@@ -44,16 +44,17 @@ def test_only_what_is_short_is_corrected_inside_a_message(value, surface, semant
 def test_what_is_out_of_order_is_told_in_own_words_that_do_not_change():
     for _, message in failed_call._DOWN:
         for step in range(5):
-            told = reason_of(message, PLAIN, step)
+            told = reason_of(message, PLAIN, Act(0, "fails", step))
             assert told in REASONS[message]
             assert "this function" not in told.lower()
-            assert told == reason_of(message, PLAIN, step)
+            assert told == reason_of(message, PLAIN, Act(0, "fails", step))
 
 
-def test_what_has_changed_since_it_was_looked_up_is_told_as_such():
-    told = reason_of("The room is taken.", PLAIN, 0)
+def test_only_what_a_look_up_had_shown_otherwise_is_told_to_have_changed():
+    assert reason_of("The room is taken.", PLAIN, Act(0, "fails", 0, "for good")) == "the room is taken."
+    told = reason_of("The room is taken.", PLAIN, Act(0, "fails", 0, "for good", True))
     assert told.startswith("the room is taken. ")
-    assert re.search(r"just now|a moment ago|in the meantime", told)
+    assert re.search(r"since I looked|a moment ago|after I looked", told)
 
 
 def test_a_value_that_is_spoken_of_with_an_article_keeps_it_in_a_correction():

@@ -8,7 +8,7 @@ want the next best. The failed call is needed: without it the fault stays, or wh
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from planarena.pipeline.execute.drafting import (
     twin,
 )
 from planarena.pipeline.execute.workshop import Made, Workshop
-from planarena.pipeline.products import Act, Executed, Talk
+from planarena.pipeline.products import Act, Executed, Step, Talk
 from planarena.tasks.atoms import resolve
 
 __all__ = ["let_a_call_fail"]
@@ -253,7 +253,8 @@ def _unserved(shop: Workshop, task: Executed, number: int, faults: dict[str, Rec
     lines, place = found
     turns = 1 + max(line.turn for line in lines)
     failed = place[number]
-    acts = (Act(lines[failed].turn, "fails", failed, "for good"),)
+    seen = _showed_otherwise(shop, task, number, faults)
+    acts = (Act(lines[failed].turn, "fails", failed, "for good", seen),)
     return _finished(shop, _Edit(lines, acts, turns, faults, task))
 
 
@@ -322,6 +323,24 @@ def _spoilt(shop: Workshop, task: Executed, number: int) -> list[list[Any]] | No
         world.remember(remembered)
 
 
+def _showed_otherwise(shop: Workshop, task: Executed, number: int, faults: dict[str, Record]) -> bool:
+    """Say whether a look-up before a call that fails showed what has changed since: its answer says that it has."""
+    if not faults[task.steps[number].tool].get("changes"):
+        return False
+    looks = [one for one in task.steps[:number] if shop.reads(one.tool)]
+
+    def shown(calls: Sequence[Step]) -> list[Any]:
+        for one in calls:
+            shop.world.call(one.tool, one.arguments)
+        found = [shop.world.call(one.tool, one.arguments).result for one in looks]
+        shop.world.rollback(shop.start)
+        return found
+
+    before = shown(task.steps[:number])
+    with shop.staged(faults):
+        return shown(task.steps[: number + 1]) != before
+
+
 def _another(shop: Workshop, task: Executed, number: int, faults: dict[str, Record]) -> Made | None:
     """After the answer that it did not work, the user takes another value, with which it does."""
     owner = next((one for one in task.aims if any(step == number for step, _, _ in one.calls)), None)
@@ -355,7 +374,7 @@ def _another(shop: Workshop, task: Executed, number: int, faults: dict[str, Reco
                 failed = max(step for step, at in enumerate(settled.task.turn_of) if at == turn)
                 again = next(one for one in settled.task.aims[-1].said if one.name == said.name).places[0]
                 acts = (
-                    Act(turn, "fails", failed, "for good"),
+                    Act(turn, "fails", failed, "for good", _showed_otherwise(shop, task, number, faults)),
                     Act(turn + 1, "instead", *again, shop.atoms[task.steps[place].atom].arguments[name]),
                 )
                 made = replace(settled.task, talk=Talk("failed_call", acts, turn + 2))
@@ -403,7 +422,10 @@ def _next_best(shop: Workshop, task: Executed, number: int, faults: dict[str, Re
         later = moved(later, number, second)
         later[number] = line._replace(fails=True)
         later.append(instead)
-        acts = (Act(turn, "fails", number, "for good"), Act(turn + 1, "instead", second, argument, number))
+        acts = (
+            Act(turn, "fails", number, "for good", _showed_otherwise(shop, task, number, faults)),
+            Act(turn + 1, "instead", second, argument, number),
+        )
         made = _finished(shop, _Edit(later, acts, task.turns + 1, faults, task))
         if made is not None:
             return made

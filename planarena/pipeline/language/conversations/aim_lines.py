@@ -312,7 +312,7 @@ def _failed(of: AimTeller, act: Act, turn: int, needed: Sequence[tuple[int, str]
     forms = _FAILED if deed else _FAILED_LOOK if reads else _FAILED_LAST if done else _FAILED_BARE
     if forms is _FAILED_LAST:
         deed = addressed(deed_of(Lines(of), act.step))
-    failure = Lines(of).pick(forms).format(deed, reason_of(of.errors[act.step], of.style, act.step))
+    failure = Lines(of).pick(forms).format(deed, reason_of(of.errors[act.step], of.style, act))
     return f"{of.own_answer(turn, done, needed, lead=False)} {failure}" if done else failure
 
 

@@ -87,16 +87,19 @@ REASONS: dict[str, tuple[str, ...]] = {
 }
 
 
+# Behind the reason where a look-up of the same conversation had shown something else.
 _SINCE = (
-    " That must have changed just now.", " I only found that out by trying.", " That must have happened in the meantime.",
+    " That has changed since I looked it up.", " It was still different when I looked a moment ago.",
+    " That must have changed after I looked it up.",
 )  # fmt: skip
 
 
-def reason_of(message: str, style: Style, step: int) -> str:
+def reason_of(message: str, style: Style, act: Act) -> str:
     """Return why a call failed as it stands behind a colon: the assistant's own words where the tool's are a machine's."""
     own = REASONS.get(message)
-    # What was looked up a moment ago said something else: the world has changed since.
-    return own[step % len(own)] if own else _spoken_error(message, style) + _SINCE[len(message) % len(_SINCE)]
+    if own:
+        return own[act.step % len(own)]
+    return _spoken_error(message, style) + (_SINCE[len(message) % len(_SINCE)] if act.value else "")
 
 
 def _spoken_error(message: str, style: Style) -> str:
@@ -129,7 +132,7 @@ def failures_of(task: Executed, style: Style) -> dict[int, str]:
         if act.what == "fails" and act.argument == FOR_GOOD:
             error = task.steps[act.step].error
             assert error is not None
-            found[act.step] = reason_of(error["message"], style, act.step)
+            found[act.step] = reason_of(error["message"], style, act)
     return found
 
 
@@ -149,7 +152,7 @@ def told(lines: Lines, act: Act, turn: int, needed: Sequence[tuple[int, str]]) -
         return write_response(of.steps, done, of.rng, of.style, needed, of.wanted, lead=lead) + last
     deed = deed_of(lines, act.step)
     failure = lines.pick(_FAILED if done else _FAILED_ALONE).format(
-        deed, reason_of(of.errors[act.step], of.style, act.step)
+        deed, reason_of(of.errors[act.step], of.style, act)
     )
     if not done:
         return failure

@@ -34,14 +34,14 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         suites: Names from `SUITES`, or suite:PATH for a folder of one's own, each once.
         out: The folder for responses.jsonl, scores.json, report.html and run.json.
         responses: A file or folder of outputs, or "gold" for each benchmark's own ground truth.
-        data: Where a benchmark's questions are, by suite; a suite that is not named uses what was fetched, or what it
-            ships with.
+        data: Where a benchmark's questions are, by suite. One that is not named uses what was fetched, or what it ships
+            with.
         data_dir: The folder of fetched data; empty for PLANARENA_DATA, else the user's data folder.
         mirror: The address that `--fetch` takes data from; empty for GitHub.
-        guess: Let MMLU-Pro's rules end in a seeded random option, as its own script does.
+        guess: Let MMLU-Pro guess where nothing is found: a seeded random option, as its own script does.
         splits: Of the suite planarena: the splits whose tasks are played.
         limit: Score only the first so many items of each category.
-        samples: Outputs of one item that count as samples of it (K of avg@k).
+        samples: Outputs of one item, K of avg@K.
         base: An earlier evaluation to take the difference from: its folder, or its name beside `out`.
         calls: How outputs write function calls: "json" (a function-calling model), "text" (a prompted one).
         names: Whether the model was shown function names with "_" for "."; "auto" looks which it uses.
@@ -56,10 +56,11 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         workers: Sandboxed BFCL workers at a time.
         seconds: Time limit of one BFCL item.
         unsafe_no_sandbox: Run BFCL's executors unconfined; scores.json says so.
-        model: Who writes the outputs: a folder, a LiteLLM id, MODEL@URL; instead of `responses`.
-        format: The format of its replies, a name of `planarena.formats`; empty takes the one of a checkpoint's
-            training, else native function calling, else hermes. For `responses` how they are written, a name of
-            `planarena.formats.READERS`; empty decides output by output.
+        model: Who writes the outputs: a folder, a LiteLLM id, MODEL@URL or MODEL@URL#KEY_VARIABLE; instead of
+            `responses`.
+        format: What the model speaks: native, hermes, planarena, ...; of `responses` how they are written: auto, llama,
+            mistral, ... Names are of `planarena.formats` and of its `READERS`. Empty takes the format of a checkpoint's
+            training, else native function calling, else hermes; for responses it decides output by output.
         generation: How it is asked.
         fresh: Ask everything anew, whatever `out` holds; without it an evaluation goes on where it was.
     """

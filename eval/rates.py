@@ -36,9 +36,9 @@ class RateConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         model: A folder, a LiteLLM id, or MODEL@URL.
         tries: Episodes of each task.
         name: How the rates are called; empty for the model's own name.
-        splits: Only tasks of these; empty for all.
+        splits: Only tasks of these splits; by default all.
         limit: Most tasks of each kind.
-        format: As of an evaluation.
+        format: What the model speaks; empty takes what it was trained in.
         generation: How the model is asked; the temperature is 1 unless it says otherwise.
         fresh: Ask everything anew.
     """

@@ -24,25 +24,25 @@ class GenerationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             training used.
         signatures: How prompts write tools: json, compact or names; empty likewise.
         plan: Ask for a plan where the template has words for one; None as the checkpoint's training did, else yes.
-        temperature: A number; "auto" is 0 for one sample and 1 for more (003, Table 1); "model" leaves it to a
+        temperature: Of sampling, a number; "auto" is 0 for one sample and 1 for more (ToolUPT, Table 1); "model" leaves it to a
             server, for models that take none.
         top_p: Nucleus; None leaves it out.
-        max_tokens: Most tokens of one reply; None leaves it to a server and is 2,048 for a folder.
+        max_tokens: Most tokens of one reply; by default a server's own limit, and 2,048 for a folder.
         format_sensitivity: Ask BFCL v4's 200 items in 26 prompt formats, too: 5,200 requests that count in no overall
             value. The prompts are bfcl-eval's own, whatever format the rest is asked in; not with `native`.
         shots: Worked examples before an MMLU-Pro question (its script takes 5).
         options: Further parameters of every request to a server, as {"reasoning_effort": "low"}.
         chat_template: A file with the chat template of a model that has none.
         base_url: An OpenAI-compatible server, up to and with /v1; the model's name is then the server's.
-        key_env: The environment variable that holds that server's key; empty sends none.
+        key_env: The environment variable that holds the server's key; by default none is sent.
         concurrency: Most requests in flight.
         attempts: Attempts at one request before it counts as failed.
         timeout: Seconds of one attempt.
         requests_per_minute: Most requests begun a minute; 0 sets no limit.
         tokens_per_minute: Most tokens a minute; 0 sets no limit.
-        budget_usd: Most US dollars to spend; None sets no limit.
-        budget_tokens: Most tokens, likewise.
-        budget_calls: Most answers, likewise.
+        budget_usd: Most US dollars to spend; by default there is no limit.
+        budget_tokens: Most tokens to spend, likewise.
+        budget_calls: Most answers to pay for, likewise.
         price: US dollars per million prompt and answer tokens, where the gateway does not know them.
         engine: What decodes a folder: transformers, vllm, or auto: vllm where it is installed and there is a GPU.
         device: Of transformers: auto, cpu, cuda or cuda:N.

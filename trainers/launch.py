@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from planarena.config import merge_settings
 from planarena.errors import UserError
 from planarena.trainers.config import TrainConfig, complete
 
@@ -53,15 +54,7 @@ def build_algorithm(config: TrainConfig) -> Algorithm:
         base = dict(load_recipe(config.algorithm).algorithm)
     elif config.algorithm not in algorithms.names():
         algorithms.get(config.algorithm)
-    return algorithms.get(algorithms.build_config(_merged(base, config.options)))
-
-
-def _merged(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in top.items():
-        below = merged.get(key)
-        merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return merged
+    return algorithms.get(algorithms.build_config(merge_settings(base, config.options)))
 
 
 def train(

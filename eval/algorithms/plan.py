@@ -22,9 +22,10 @@ class StudyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """One study.
 
     Attributes:
-        out: Its folder.
+        out: The folder of the study; a second call goes on.
         preset: Where the other values come from.
-        ablation: An ablation of the papers instead of the algorithms; it runs in the regime `gold`.
+        ablation: A table or figure of the papers instead of the algorithms; `list` names them, `all` runs each. It runs in
+            the regime `gold`.
         model: `tiny`, or a folder that transformers loads: what every start is taught from.
         regimes: Which; `conversations` has tasks of its own and goes alone.
         algorithms: Algorithms or presets of `planarena train --list`.

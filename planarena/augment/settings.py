@@ -28,14 +28,14 @@ class AugmentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     Attributes:
         run: The run whose gold trajectories are varied.
         out: The folder of the new run.
-        kinds: What is done to them; empty for all.
+        kinds: Some of missing, injected, distractors, renamed, reworded, noisy, reordered; empty for all.
         per: Variants of each trajectory.
         limit: Most variants; 0 for no limit.
         most_distractors: Most tools that are added to those on offer.
-        splits: Only trajectories of these; empty for all. A variant stays in its trajectory's split.
+        splits: Only trajectories of these splits; empty for all. A variant stays in its trajectory's split.
         seed: Of every draw.
         workers: Processes; 0 for one a core. The bytes do not depend on it.
-        fresh: Throw away what `out` holds.
+        fresh: Throw away what the folder holds.
     """
 
     run: str

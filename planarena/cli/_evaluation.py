@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from planarena.cli import plain
-from planarena.config import load_config, parse_settings
+from planarena.cli._options import Given
+from planarena.config import parse_settings
 from planarena.errors import UserError
 from planarena.eval import EvalConfig, Evaluation, evaluate
 from planarena.eval.results import SuiteResult
@@ -19,37 +20,19 @@ __all__ = ["begin_suite", "fetch_data", "run_evaluation", "show_progress"]
 _PLAIN_SECONDS = 30.0
 
 
-def run_evaluation(
-    given: dict[str, Any],
-    data: list[str],
-    settings: list[str],
-    file: Path | None,
-    *,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+def run_evaluation(given: Given, suites: list[str], *, quiet: bool, as_json: bool) -> None:
     """Evaluate and print.
 
     Args:
-        given: The command's own options by their names in `EvalConfig`; None means not given.
-        data: SUITE=PATH of each `--data`.
-        settings: key=value of each `--set`.
-        file: A YAML file of options.
+        given: The configuration as the command line gives it.
+        suites: The suites' names.
         quiet: Show no progress.
         as_json: Print one JSON object instead of lines.
     """
-    values = {key: value for key, value in given.items() if value is not None}
-    if data:
-        values["data"] = _paths(data)
-    if isinstance(values.get("suites"), list):
-        values["suites"] = _known_names(values["suites"])
-    stated = parse_settings(settings)
-    if isinstance(stated.get("generation"), dict):
-        stated["generation"] = {**values.get("generation", {}), **stated["generation"]}
-    values |= stated
-    evaluation = evaluate(
-        load_config(EvalConfig, file=file, values=values), None if quiet or as_json else show_progress()
-    )
+    if isinstance(data := given.options.get("data"), dict):
+        given.options["data"] = {_SHORT.get(suite, suite): path for suite, path in data.items()}
+    config = given.load(EvalConfig, also={"suites": _known_names(suites)})
+    evaluation = evaluate(config, None if quiet or as_json else show_progress())
     if as_json:
         sys.stdout.write(json.dumps(_summary(evaluation)) + "\n")
     else:
@@ -94,18 +77,6 @@ def _known_names(suites: list[str]) -> list[str]:
         if suite in _SHORT:
             sys.stderr.write(f"{suite} is read as {_SHORT[suite]}\n")
     return [_SHORT.get(suite, suite) for suite in suites]
-
-
-def _paths(data: list[str]) -> dict[str, str]:
-    found = {}
-    for entry in data:
-        suite, sign, path = entry.partition("=")
-        if not sign or not path:
-            raise UserError(
-                f"{entry!r} is not SUITE=PATH", where="--data", fix="write --data api-bank=FOLDER"
-            )
-        found[_SHORT.get(suite, suite)] = path
-    return found
 
 
 def show_progress() -> Any:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planarena.cli._options import AsJson
+
 if TYPE_CHECKING:
     from planarena.annotation import Pulled, ServerState
 
@@ -48,7 +50,6 @@ _Correct = Annotated[bool, typer.Option("--correct/--no-correct", help="Execute 
 _Passwords = Annotated[
     bool, typer.Option("--passwords", help="Print names and passwords once, on this terminal.")
 ]
-_Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 @app.command()
@@ -61,7 +62,7 @@ def up(
     ] = "",
     detach: Annotated[bool, typer.Option("--detach", help="Leave it running in the background.")] = False,
     passwords: _Passwords = False,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> int:
     """Start the real Argilla on this machine: its server and its page, nothing else needed."""
     from planarena.annotation import is_loopback, start_server
@@ -96,7 +97,7 @@ def _interrupt(*_: object) -> None:
 
 
 @app.command()
-def down(data_dir: _DataDir = None, as_json: _Json = False) -> None:
+def down(data_dir: _DataDir = None, as_json: AsJson = False) -> None:
     """Stop the embedded server; everything it holds stays."""
     from planarena.annotation import stop_server
 
@@ -105,7 +106,7 @@ def down(data_dir: _DataDir = None, as_json: _Json = False) -> None:
 
 
 @app.command()
-def status(data_dir: _DataDir = None, passwords: _Passwords = False, as_json: _Json = False) -> int:
+def status(data_dir: _DataDir = None, passwords: _Passwords = False, as_json: AsJson = False) -> int:
     """Say whether the embedded server runs, and where; exit 1 if it does not."""
     from planarena.annotation import server_state
 
@@ -123,7 +124,7 @@ def push(
     dataset: _Dataset = "",
     adjudicate: _Adjudicate = False,
     data_dir: _DataDir = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Push a run's trajectories and decision points to Argilla; pushing again sends only what is new."""
     from planarena.annotation import Plan, find_place, push_run
@@ -147,7 +148,7 @@ def pull(
     min_answers: _MinAnswers = None,
     correct: _Correct = True,
     data_dir: _DataDir = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Bring answers back: the tables audits and labels, agreement, disagreements, corrections."""
     from planarena.annotation import find_place, pull_run
@@ -166,7 +167,7 @@ def export_(
     blind: _Blind = 0.2,
     limit: _Limit = None,
     adjudicate: _Adjudicate = False,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the same task as a page that needs no server, and as JSON lines."""
     from planarena.annotation import Plan, export_run
@@ -189,7 +190,7 @@ def import_(
     ] = "",
     min_answers: _MinAnswers = None,
     correct: _Correct = True,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Take answers from a sheet's files or from readings; everything else is as after a pull."""
     from planarena.annotation import import_answers

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from planarena.augment import AugmentConfig
 from planarena.cli import plain
+from planarena.cli._options import AsJson, Given, Setting, with_settings
 
 if TYPE_CHECKING:
     from planarena.records import Run
@@ -16,56 +18,33 @@ if TYPE_CHECKING:
 __all__ = ["augment"]
 
 
+_SETTINGS = (
+    Setting("kinds", metavar="A,B", listed=True),
+    Setting("per", metavar="N"),
+    Setting("limit", metavar="N"),
+    Setting("most_distractors", metavar="N"),
+    Setting("splits", metavar="A,B", listed=True),
+    Setting("seed", metavar="N"),
+    Setting("workers", metavar="N"),
+    Setting("fresh"),
+)
+
+
+@with_settings(AugmentConfig, _SETTINGS, "per=2")
 def augment(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run whose gold trajectories are varied.")],
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="The folder of the new run.")],
-    kinds: Annotated[
-        str,
-        typer.Option(
-            "--kinds",
-            metavar="A,B",
-            help="Some of missing, injected, distractors, renamed, reworded, noisy, reordered; all by default.",
-        ),
-    ] = "",
-    per: Annotated[int, typer.Option("--per", metavar="N", help="Variants of each trajectory.")] = 1,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Most variants; 0 for no limit.")] = 0,
-    distractors: Annotated[
-        int, typer.Option("--most-distractors", metavar="N", help="Most tools that are added.")
-    ] = 6,
-    splits: Annotated[
-        str,
-        typer.Option("--splits", metavar="A,B", help="Only trajectories of these splits; all by default."),
-    ] = "",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of every draw.")] = 0,
-    workers: Annotated[
-        int, typer.Option("--workers", metavar="N", help="Worker processes; 0: one per core.")
-    ] = 0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Throw away what DIR holds.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    as_json: AsJson = False,
+    *,
+    given: Given,
 ) -> None:
     """Make harder variants of a run's gold trajectories: other names and words, more tools, noise, orders, gaps."""
-    from planarena.augment import AugmentConfig
     from planarena.augment import augment as make
 
-    config = AugmentConfig(
-        run=run,
-        out=out,
-        kinds=_names(kinds),
-        per=per,
-        limit=limit,
-        most_distractors=distractors,
-        splits=_names(splits),
-        seed=seed,
-        workers=workers,
-        fresh=fresh,
-    )
+    config = given.load(AugmentConfig, also={"run": run, "out": out})
     started = time.perf_counter()
     made = make(config, _silent if as_json else _tell)
     _print(made, time.perf_counter() - started, as_json)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _silent(done: int, total: int) -> None:

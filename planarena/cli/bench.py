@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planarena.cli import plain
+from planarena.cli._options import AsJson, Given, Quiet, Setting, with_settings
+from planarena.errors import ConfigError
+from planarena.eval.algorithms.plan import PRESETS, StudyConfig, full_algorithms
 
 if TYPE_CHECKING:
-    from planarena.eval.algorithms.plan import StudyConfig
     from planarena.eval.algorithms.tables import Table
 
 __all__ = ["app"]
@@ -24,12 +27,17 @@ def _group() -> None:
     """Train many algorithms from one start and compare them."""
 
 
+_SETTINGS = (
+    Setting("out", metavar="DIR"),
+    Setting("ablation", metavar="NAME"),
+    Setting("seeds", metavar="N"),
+    Setting("seed", metavar="N"),
+)
+
+
 @app.command("algorithms")
+@with_settings(StudyConfig, _SETTINGS, "batches=40 or tiny.hidden=256")
 def algorithms(
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="The folder of the study; a second call goes on."),
-    ] = None,
     preset: Annotated[
         str,
         typer.Option(
@@ -38,14 +46,6 @@ def algorithms(
             help="Two cores: an hour, four hours; conversations: half an hour of one; a GPU.",
         ),
     ] = "smoke",
-    ablation: Annotated[
-        str | None,
-        typer.Option(
-            "--ablation",
-            metavar="NAME",
-            help="A table or figure of the papers; `list` names them, `all` runs each.",
-        ),
-    ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,30 +54,20 @@ def algorithms(
             help="What every start is taught from; tiny:64x2 has another width and depth. Several give a study each.",
         ),
     ] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", metavar="N", help="Trainings of each.")] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Of the data and the starts.")
-    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="Processes; 0 takes one per core.")] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the plan and about how long it takes.")
     ] = False,
-    config: Annotated[
-        Path | None, typer.Option("--config", metavar="FILE", help="A YAML file of settings.")
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="K=V", help="One setting, as batches=40 or tiny.hidden=256."),
-    ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+    *,
+    given: Given,
 ) -> None:
     """Train algorithms from one start on the same rows and play held-out tasks with each.
 
     The folder gets report.html, tables.md and scores.json.
     """
+    ablation = given.options.get("ablation")
     if ablation == "list":
         _print_ablations(as_json)
         return
@@ -86,14 +76,7 @@ def algorithms(
 
         if current_name(ablation) != ablation:
             sys.stderr.write(f"hint: {plain(ablation)} is called {current_name(ablation)} now\n")
-    read = _read(
-        config,
-        settings or [],
-        preset,
-        {"ablation": ablation, "seeds": seeds, "seed": seed},
-        jobs,
-        out,
-    )
+    read = _read(given, preset, jobs)
     from planarena.eval.algorithms.models import model_tables, studies_of_models, write_models
     from planarena.eval.algorithms.study import estimate, run_study
 
@@ -129,15 +112,7 @@ def _studies(read: StudyConfig) -> list[StudyConfig]:
     ]
 
 
-def _read(
-    file: Path | None, settings: list[str], preset: str, options: dict[str, Any], jobs: int, out: Path | None
-) -> StudyConfig:
-    import os
-
-    from planarena.config import load_config, parse_settings
-    from planarena.errors import ConfigError
-    from planarena.eval.algorithms.plan import PRESETS, StudyConfig, full_algorithms
-
+def _read(given: Given, preset: str, jobs: int) -> StudyConfig:
     if preset not in PRESETS:
         raise ConfigError(
             f"there is no preset {preset!r}", where="--preset", fix=f"one of: {', '.join(PRESETS)}"
@@ -146,9 +121,7 @@ def _read(
     if preset == "full":
         base["algorithms"] = full_algorithms()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    given = {key: value for key, value in options.items() if value is not None}
-    given |= {"preset": preset, "jobs": jobs or cores, "out": "" if out is None else str(out)}
-    return load_config(StudyConfig, file=file, preset=base, values=given | parse_settings(settings))
+    return given.load(StudyConfig, preset=base, also={"preset": preset, "jobs": jobs or cores})
 
 
 def _tell(done: int, total: int, name: str, left: float | None) -> None:

@@ -5,18 +5,49 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planarena.cli._options import AsJson, Given, Quiet, Setting, with_settings
+from planarena.config import PRESETS, BuildConfig
+from planarena.errors import ConfigError
+
 if TYPE_CHECKING:
-    from planarena.config import BuildConfig
     from planarena.pipeline import DryRun, Progress
 
 __all__ = ["build"]
 
 
+_CALLS, _ALLOWED = "execution.calls", "Third-party code"
+_SETTINGS = (
+    Setting("out", metavar="RUN", panel="The run"),
+    Setting("trajectories", metavar="N", panel="Amount"),
+    Setting("scenarios", metavar="N", panel="Amount"),
+    Setting("composition.max_actions", metavar="N", panel="Amount"),
+    Setting("composition.max_depth", metavar="N", panel="Amount"),
+    Setting("contrast.candidates", "--negatives", "K", "Amount"),
+    Setting("execution.workers", metavar="N", panel="The run"),
+    Setting("execution.engine", metavar="local|ray", panel="The run"),
+    Setting("execution.extend", panel="The run"),
+    Setting("execution.fresh", panel="The run"),
+    Setting("execution.retry_failed", panel="The run"),
+    Setting("models.proposers", "--model", "ID", "Models"),
+    Setting("models.judge", "--judge-model", "ID", "Models"),
+    Setting(f"{_CALLS}.budget_usd", metavar="X", panel="Models"),
+    Setting(f"{_CALLS}.budget_tokens", metavar="N", panel="Models"),
+    Setting(f"{_CALLS}.budget_calls", metavar="N", panel="Models"),
+    Setting("allowed.simulate", metavar="ID", panel="Models"),
+    Setting("allowed.unsafe_no_sandbox", panel=_ALLOWED),
+    Setting("allowed.trusted", panel=_ALLOWED),
+    Setting("allowed.effects", "--allow-effects", panel=_ALLOWED),
+    Setting("contamination", "--against", "NAME=PATH", "Settings"),
+    Setting("seed", metavar="N", panel="Settings"),
+)
+
+
+@with_settings(BuildConfig, _SETTINGS, "composition.budget=200", "Settings")
 def build(
     sources: Annotated[
         list[str] | None,
@@ -25,211 +56,37 @@ def build(
             help="Your tools: mytools.py, api.yaml, servers.json, a folder with environment.py; what it is is recognised, or written before it as python:, openapi:, mcp:, http: or env:. Or builtin, builtin:DOMAIN; builtin when left out. Or errands: a small set of tasks for a first training.",
         ),
     ] = None,
-    out: Annotated[
-        str, typer.Option("--out", metavar="RUN", help="The run directory.", rich_help_panel="The run")
-    ] = "",
     preset: Annotated[
         str, typer.Option("--preset", help="Named settings: demo, paper.", rich_help_panel="Settings")
     ] = "",
-    trajectories: Annotated[
-        int | None,
-        typer.Option(
-            "--trajectories", metavar="N", help="Gold trajectories to accept.", rich_help_panel="Amount"
-        ),
-    ] = None,
-    scenarios: Annotated[
-        int | None,
-        typer.Option("--scenarios", metavar="N", help="Most scenarios to draw.", rich_help_panel="Amount"),
-    ] = None,
-    max_actions: Annotated[
-        int | None,
-        typer.Option("--max-actions", metavar="N", help="Most actions of a task.", rich_help_panel="Amount"),
-    ] = None,
-    max_depth: Annotated[
-        int | None,
-        typer.Option(
-            "--max-depth", metavar="N", help="Most levels of composition.", rich_help_panel="Amount"
-        ),
-    ] = None,
-    negatives: Annotated[
-        int | None,
-        typer.Option(
-            "--negatives",
-            metavar="K",
-            help="Candidates per decision point beside the right ones.",
-            rich_help_panel="Amount",
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers", metavar="N", help="Worker processes; 0: one per core.", rich_help_panel="The run"
-        ),
-    ] = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="ID",
-            help="A model that writes and proposes; several times for several.",
-            rich_help_panel="Models",
-        ),
-    ] = None,
-    judge: Annotated[
-        str,
-        typer.Option(
-            "--judge-model", metavar="ID", help="The model that scores relevance.", rich_help_panel="Models"
-        ),
-    ] = "",
-    budget_usd: Annotated[
-        float | None,
-        typer.Option(
-            "--budget-usd", metavar="X", help="Most US dollars for models.", rich_help_panel="Models"
-        ),
-    ] = None,
-    budget_tokens: Annotated[
-        int | None,
-        typer.Option(
-            "--budget-tokens", metavar="N", help="Most tokens, prompts and answers.", rich_help_panel="Models"
-        ),
-    ] = None,
-    budget_calls: Annotated[
-        int | None,
-        typer.Option("--budget-calls", metavar="N", help="Most calls to models.", rich_help_panel="Models"),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine", metavar="NAME", help="What runs the workers: local or ray.", rich_help_panel="The run"
-        ),
-    ] = None,
-    unsafe: Annotated[
-        bool,
-        typer.Option(
-            "--unsafe-no-sandbox",
-            help="Run third-party code without a sandbox.",
-            rich_help_panel="Third-party code",
-        ),
-    ] = False,
-    trusted: Annotated[
-        bool,
-        typer.Option(
-            "--trusted",
-            help="Run your own environment folders in process: faster, no sandbox.",
-            rich_help_panel="Third-party code",
-        ),
-    ] = False,
-    effects: Annotated[
-        bool,
-        typer.Option(
-            "--allow-effects",
-            help="Execute gold trajectories once with live tools that cannot go back.",
-            rich_help_panel="Third-party code",
-        ),
-    ] = False,
-    simulate: Annotated[
-        str,
-        typer.Option(
-            "--simulate",
-            metavar="ID",
-            help="A model that makes up results of JSON tool lists.",
-            rich_help_panel="Models",
-        ),
-    ] = "",
-    against: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--against",
-            metavar="NAME=PATH",
-            help="A benchmark whose data you have: its tools and queries stay out.",
-            rich_help_panel="Settings",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", metavar="N", help="Of everything random.", rich_help_panel="Settings"),
-    ] = None,
-    extend: Annotated[
-        bool,
-        typer.Option(
-            "--extend", help="Go on with a finished run up to more trajectories.", rich_help_panel="The run"
-        ),
-    ] = False,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Throw an earlier run in RUN away.", rich_help_panel="The run")
-    ] = False,
-    retry_failed: Annotated[
-        bool,
-        typer.Option(
-            "--retry-failed",
-            help="Try what failed again: scenarios, and requests to models.",
-            rich_help_panel="The run",
-        ),
-    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what would be done, and do nothing.", rich_help_panel="The run"),
     ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="A YAML file of settings.", rich_help_panel="Settings"),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="K=V", help="One setting, as composition.budget=200.", rich_help_panel="Settings"
-        ),
-    ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+    *,
+    given: Given,
 ) -> None:
     """Build executed, proven trajectories from tools."""
+    options = given.options
     if sources == ["errands"]:
         from planarena.cli._practice import build_practice
 
-        build_practice(out, trajectories, seed, fresh=fresh, quiet=quiet, as_json=as_json)
+        build_practice(
+            options.get("out", ""),
+            options.get("trajectories"),
+            options.get("seed"),
+            fresh=options.get("execution", {}).get("fresh", False),
+            quiet=quiet,
+            as_json=as_json,
+        )
         return
     from planarena import pipeline
     from planarena.cli._own_sources import announce_tools, with_kinds
 
     sources = with_kinds(sources or [], quiet=quiet or as_json)
-    given = [*(settings or []), *_small_steps(sources, trajectories, config, settings or [])]
-    read = _read_config(
-        preset,
-        config,
-        given,
-        {
-            "sources": sources or None,
-            "out": out or None,
-            "trajectories": trajectories,
-            "scenarios": scenarios,
-            "seed": seed,
-            "contamination": _benchmarks(against or []),
-            "allowed": {
-                "unsafe_no_sandbox": unsafe or None,
-                "trusted": trusted or None,
-                "simulate": simulate or None,
-                "effects": effects or None,
-            },
-            "composition": {"max_actions": max_actions, "max_depth": max_depth},
-            "contrast": {"candidates": negatives},
-            "models": {"proposers": models or None, "judge": judge or None},
-            "execution": {
-                "workers": workers,
-                "engine": engine,
-                "extend": extend or None,
-                "fresh": fresh or None,
-                "retry_failed": retry_failed or None,
-                "calls": {
-                    "budget_usd": budget_usd,
-                    "budget_tokens": budget_tokens,
-                    "budget_calls": budget_calls,
-                },
-            },
-        },
-    )
+    read = _read(given, preset, sources)
     if not read.quotas.enabled:
         from planarena.pipeline.phases import allow_for
 
@@ -246,58 +103,18 @@ def build(
     print_build(run, time.perf_counter() - started, as_json)
 
 
-def _small_steps(
-    sources: list[str], trajectories: int | None, config: Path | None, settings: list[str]
-) -> list[str]:
-    """Return the setting that lets a small build over own tools end after what it needs: each call of theirs takes long."""
-    own = bool(sources) and all(source.startswith(("python:", "mcp:", "http:")) for source in sources)
-    set_already = config is not None or any(one.startswith("chunk_scenarios") for one in settings)
-    return (
-        ["chunk_scenarios=2"]
-        if own and not set_already and (trajectories or 0) <= 200 and trajectories
-        else []
-    )
-
-
-def _read_config(preset: str, file: Path | None, settings: list[str], options: dict[str, Any]) -> BuildConfig:
-    from difflib import get_close_matches
-
-    from planarena.config import PRESETS, BuildConfig, load_config, parse_settings
-    from planarena.errors import ConfigError
-
+def _read(given: Given, preset: str, sources: list[str]) -> BuildConfig:
+    """Read the configuration of a build over sources."""
     if preset and preset not in PRESETS:
         near = get_close_matches(preset, PRESETS, n=1)
         fix = f"did you mean {near[0]}?" if near else f"one of: {', '.join(PRESETS)}"
         raise ConfigError(f"there is no preset {preset!r}", where="--preset", fix=fix)
-    given = _joined(_without_none(options), parse_settings(settings))
-    return load_config(BuildConfig, file=file, preset=PRESETS.get(preset), values=given)
-
-
-def _joined(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    joined = dict(below)
-    for key, value in above.items():
-        old = joined.get(key)
-        joined[key] = _joined(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return joined
-
-
-def _benchmarks(entries: list[str]) -> dict[str, str]:
-    from planarena.errors import ConfigError
-
-    found = {}
-    for entry in entries:
-        name, sign, path = entry.partition("=")
-        if not sign or not name:
-            raise ConfigError(
-                f"{entry!r} is not NAME=PATH", where="--against", fix="write --against bfcl=FOLDER"
-            )
-        found[name] = path
-    return found
-
-
-def _without_none(options: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: _without_none(value) if isinstance(value, dict) else value for key, value in options.items()}
-    return {key: value for key, value in kept.items() if value is not None and value != {}}
+    also: dict[str, Any] = {"sources": sources} if sources else {}
+    own = bool(sources) and all(source.startswith(("python:", "mcp:", "http:")) for source in sources)
+    if own and given.file is None and 0 < given.options.get("trajectories", 0) <= 200:
+        # A small build over own tools ends after what it needs: each call of theirs takes long.
+        also["chunk_scenarios"] = 2
+    return given.load(BuildConfig, preset=PRESETS.get(preset), also=also)
 
 
 class _Watch:

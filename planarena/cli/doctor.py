@@ -11,12 +11,12 @@ import tempfile
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from planarena import managed
 from planarena.cli import plain
+from planarena.cli._options import AsJson
 
 __all__ = ["Check", "doctor", "examine"]
 
@@ -42,7 +42,7 @@ class Check:
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Say what works on this machine and how to get the rest; exit 1 if planarena cannot work here."""
     checks = examine()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planarena.cli import plain
+from planarena.cli._options import AsJson
 from planarena.cli.env_draft import draft
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ Trusted = Annotated[
     bool, typer.Option("--trusted", help="Run your own folder in process, without a sandbox.")
 ]
 Unsafe = Annotated[bool, typer.Option("--unsafe-no-sandbox", help="Run it outside of the sandbox.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
 @app.command()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from planarena.cli import plain
+from planarena.cli._options import AsJson
 
 if TYPE_CHECKING:
     from planarena.drafting import DraftReport
@@ -58,7 +59,7 @@ def draft(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Draft those that were given up once more.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Have a model draft environments; each part is run in the sandbox and held to the contract."""
     from planarena.drafting import DraftConfig, draft_all, read_topics

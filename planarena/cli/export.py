@@ -10,10 +10,29 @@ from typing import Annotated
 import typer
 
 from planarena.cli import plain
+from planarena.cli._options import AsJson, Given, Quiet, Setting, with_settings
+from planarena.errors import UserError
+from planarena.export import ExportOptions
+from planarena.records import Run
 
 __all__ = ["export"]
 
 
+_ROWS = "Of preference and verl"
+_SETTINGS = (
+    Setting("one_call_per_turn"),
+    Setting("system", metavar="TEXT"),
+    Setting("context"),
+    Setting("difficulty", metavar="LOW:HIGH"),
+    Setting("policy_format", metavar="NAME", panel=_ROWS),
+    Setting("plan", metavar="global|step|none", panel=_ROWS),
+    Setting("signatures", metavar="json|compact|names", panel=_ROWS),
+    Setting("result_role", metavar="tool|user", panel=_ROWS),
+)
+_KINDS = {"gold": ("gold",), "contrastive": ("contrastive",), "all": ("gold", "contrastive")}
+
+
+@with_settings(ExportOptions, _SETTINGS, "result_role=user")
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The run directory of a finished build.")],
     format: Annotated[
@@ -41,83 +60,18 @@ def export(
     kind: Annotated[
         str, typer.Option("--kind", help="Which trajectories: gold, contrastive or all.")
     ] = "gold",
-    one_call_per_turn: Annotated[
-        bool, typer.Option("--one-call-per-turn", help="Write parallel calls one after the other.")
-    ] = False,
-    system: Annotated[
-        str, typer.Option("--system", metavar="TEXT", help="Text that opens the system message.")
-    ] = "",
-    no_context: Annotated[
-        bool, typer.Option("--no-context", help="Leave out what the user told before, as the date.")
-    ] = False,
-    policy_format: Annotated[
-        str,
-        typer.Option(
-            "--policy-format",
-            metavar="NAME",
-            help="preference, verl: the format that the policy speaks, as planarena or toolupt.",
-        ),
-    ] = "planarena",
-    plan: Annotated[
-        str, typer.Option("--plan", help="preference, verl: plans in rows: global, step or none.")
-    ] = "global",
-    signatures: Annotated[
-        str,
-        typer.Option("--signatures", help="preference, verl: tools in prompts: json, compact or names."),
-    ] = "",
-    result_role: Annotated[
-        str,
-        typer.Option(
-            "--result-role",
-            metavar="ROLE",
-            help="preference, verl: role of tool results: tool, or user for templates that drop them.",
-        ),
-    ] = "tool",
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
-    ] = False,
-    difficulty: Annotated[
-        str,
-        typer.Option(
-            "--difficulty",
-            metavar="LOW:HIGH",
-            help="Only tasks with such a pass rate, as 0.2:0.8, or 0.2:0.8@MODEL (see `planarena rate`).",
-        ),
-    ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+    *,
+    given: Given,
 ) -> None:
     """Write a run as rows for training, split into train, validation and test."""
-    from planarena.errors import UserError
-    from planarena.export import ExportOptions
     from planarena.export import export as write
     from planarena.export.hub import check_repository, push_to_hub
-    from planarena.records import Run
 
-    kinds = {"gold": ("gold",), "contrastive": ("contrastive",), "all": ("gold", "contrastive")}
-    if kind not in kinds:
+    if kind not in _KINDS:
         raise UserError(f"there is no kind {kind!r}", where="--kind", fix="write gold, contrastive or all")
-    for name, value, known in (
-        ("--plan", plan, ("global", "step", "none")),
-        ("--signatures", signatures, ("", "json", "compact", "names")),
-        ("--result-role", result_role, ("tool", "user")),
-    ):
-        if value not in known:
-            raise UserError(
-                f"{value!r} is not one of its values",
-                where=name,
-                fix=f"write {', '.join(filter(None, known))}",
-            )
-    options = ExportOptions(
-        kinds[kind],  # type: ignore[arg-type]
-        one_call_per_turn,
-        system,
-        not no_context,
-        policy_format,
-        plan,  # type: ignore[arg-type]
-        signatures or None,  # type: ignore[arg-type]
-        result_role,  # type: ignore[arg-type]
-        difficulty,
-    )
+    options = given.load(ExportOptions, also={"kinds": _KINDS[kind]})
     opened = Run.open(run)
     if repository:
         check_repository(repository, replace=replace)

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from planarena.cli import plain
+from planarena.cli._options import AsJson, Quiet
 
 __all__ = ["import_"]
 
@@ -43,10 +44,8 @@ def import_(
         str,
         typer.Option("--licence", metavar="ID", help="An SPDX id in place of what the set's card states."),
     ] = "",
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> None:
     """Turn existing traces and datasets into a run; nothing is executed."""
     from planarena.config import SplitConfig

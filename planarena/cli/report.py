@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from planarena.cli import plain
+from planarena.cli._options import AsJson
 
 __all__ = ["report"]
 
@@ -35,7 +36,7 @@ def report(
         typer.Option("--latex", metavar="FILE", help="Evaluations: one table of all suites in LaTeX."),
     ] = None,
     show: Annotated[bool, typer.Option("--open", help="Open the HTML file in the browser.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the HTML report of a run, or compare several.
 

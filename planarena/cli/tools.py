@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planarena.cli import plain
+from planarena.cli._options import AsJson
 
 if TYPE_CHECKING:
     from planarena.tools import Tool
@@ -75,7 +76,7 @@ def check(
             help="mytools.py, api.yaml, servers.json or tools.json; openapi:PATH, mcp:FILE, python:MODULE.",
         ),
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    as_json: AsJson = False,
     unsafe: Unsafe = False,
 ) -> int:
     """Check a source and show every problem of its tools; exit 2 if there is one."""
@@ -182,7 +183,7 @@ def import_tools(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
     unsafe: Unsafe = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Write the tools of a source as one JSON list with wire names, repairs and contamination marks."""
     import json

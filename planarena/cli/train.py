@@ -6,105 +6,54 @@ import shutil
 import time
 from difflib import get_close_matches
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planarena.cli._options import AsJson, Given, Quiet, Setting, with_settings
+from planarena.errors import UserError
+from planarena.trainers.config import TrainConfig
+
 if TYPE_CHECKING:
-    from planarena.trainers.config import TrainConfig
     from planarena.trainers.launch import TrainResult
 
 __all__ = ["train"]
 
 
+_SETTINGS = (
+    Setting("algorithm", metavar="NAME", panel="What"),
+    Setting("data.path", "--data", "RUN|FILE|FOLDER", "What"),
+    Setting("out", metavar="DIR", panel="What"),
+    Setting("model.path", "--model", "PATH|tiny", "What"),
+    Setting("steps", metavar="N", panel="What"),
+    Setting("reward.name", "--reward", "NAME", "How"),
+    Setting("engine", metavar="local|verl", panel="How"),
+    Setting("seed", metavar="N", panel="How"),
+    Setting("judge_model", metavar="ID", panel="How"),
+)
+
+
+@with_settings(TrainConfig, _SETTINGS, "options.zeta=0.05 or rollout.group_size=4", "Settings")
 def train(
     name: Annotated[
         str | None, typer.Argument(metavar="[NAME]", help="With --list: what this one takes.")
     ] = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm", metavar="NAME", help="An algorithm or preset of --list.", rich_help_panel="What"
-        ),
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            "--data", metavar="RUN|FILE|FOLDER", help="Where the rows come from.", rich_help_panel="What"
-        ),
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option("--out", metavar="DIR", help="The folder of the run.", rich_help_panel="What"),
-    ] = None,
-    reward: Annotated[
-        str | None,
-        typer.Option(
-            "--reward", metavar="NAME", help="Another reward than the recipe's.", rich_help_panel="How"
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="PATH|tiny",
-            help="A causal model with its tokenizer; tiny: a small new one.",
-            rich_help_panel="What",
-        ),
-    ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            "--engine", metavar="local|verl", help="One process, or a cluster.", rich_help_panel="How"
-        ),
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", help="Optimiser steps.", rich_help_panel="What")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Of everything random.", rich_help_panel="How")
-    ] = None,
-    judge_model: Annotated[
-        str | None,
-        typer.Option(
-            "--judge-model",
-            metavar="ID",
-            help="A model that judges; none: offline scorers.",
-            rich_help_panel="How",
-        ),
-    ] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Throw an earlier run in DIR away.", rich_help_panel="The run")
-    ] = False,
     list_all: Annotated[
         bool, typer.Option("--list", help="List every algorithm and preset.", rich_help_panel="What")
     ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option("--config", metavar="FILE", help="A YAML file of settings.", rich_help_panel="Settings"),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="K=V",
-            help="One setting, as options.zeta=0.05 or rollout.group_size=4.",
-            rich_help_panel="Settings",
-        ),
-    ] = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show no progress, print the result alone.")
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Throw an earlier run in DIR away.", rich_help_panel="The run")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+    *,
+    given: Given,
 ) -> None:
     """Train a policy with any of the algorithms."""
     if list_all:
-        _print_list(name or algorithm or "", as_json)
+        _print_list(name or given.options.get("algorithm", ""), as_json)
         return
     if name is not None:
-        from planarena.errors import UserError
-
         raise UserError(
             f"{name!r} is no option",
             where="planarena train",
@@ -119,49 +68,11 @@ def train(
     watch.say("loading torch and the data")
     from planarena.trainers import train as train_run
 
-    read = _read_config(
-        config,
-        settings or [],
-        {
-            "algorithm": algorithm,
-            "data": {"path": data},
-            "out": out,
-            "reward": {"name": reward},
-            "model": {"path": model},
-            "engine": engine,
-            "steps": steps,
-            "seed": seed,
-            "judge_model": judge_model,
-        },
-    )
+    read = given.load(TrainConfig)
     started = time.perf_counter()
     with watch:
         result = train_run(read, show=watch.show, say=watch.say, stage=watch.stage, fresh=fresh)
     _print_result(read, result, time.perf_counter() - started, quiet=quiet, as_json=as_json)
-
-
-def _read_config(file: Path | None, settings: list[str], options: dict[str, Any]) -> TrainConfig:
-    from planarena.config import load_config, parse_settings
-    from planarena.trainers import TrainConfig
-
-    given = _without_none(options)
-    for key, value in parse_settings(settings).items():
-        below = given.get(key)
-        given[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return load_config(TrainConfig, file=file, values=given)
-
-
-def _merged(base: dict[str, Any], top: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in top.items():
-        below = merged.get(key)
-        merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return merged
-
-
-def _without_none(options: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: _without_none(value) if isinstance(value, dict) else value for key, value in options.items()}
-    return {key: value for key, value in kept.items() if value is not None and value != {}}
 
 
 def _print_result(
@@ -197,8 +108,6 @@ def _print_list(name: str, as_json: bool) -> None:
 
     entries = list_algorithms()
     if name:
-        from planarena.errors import UserError
-
         near = get_close_matches(name, [entry["name"] for entry in entries], n=1)
         entries = [entry for entry in entries if entry["name"] == name]
         if not entries:

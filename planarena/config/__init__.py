@@ -15,7 +15,7 @@ from planarena.config.build import (
 )
 from planarena.config.contrast import TRIVIAL_KINDS, ContrastConfig
 from planarena.config.conversations import CONVERSATION_KINDS, PLAIN, ConversationConfig
-from planarena.config.reading import load_config, parse_settings
+from planarena.config.reading import load_config, merge_settings, parse_settings
 
 __all__ = [
     "CONVERSATION_KINDS",
@@ -33,5 +33,6 @@ __all__ = [
     "QuotaConfig",
     "SplitConfig",
     "load_config",
+    "merge_settings",
     "parse_settings",
 ]

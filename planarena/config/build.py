@@ -117,8 +117,8 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which models write and propose (paper 000 sections 3.1 and 3.3; paper 001 section 4.1); none: all is offline.
 
     Attributes:
-        proposers: Names as `planarena.llm.read_model` takes them. The tasks' words are shared out among them;
-            each proposes a complete trajectory of every task.
+        proposers: Models that write and propose, as `planarena.llm.read_model` takes them. The tasks' words are shared
+            out among them; each proposes a complete trajectory of every task.
         judge: The model that scores relevance at decision points; empty: the offline measure.
         queries: Queries inferred per task, of which the best is kept [ours].
         candidates: Choices proposed per decision point; 0 asks for none [ours].
@@ -224,7 +224,7 @@ class ExecutionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         workers: Worker processes; 0 takes one per core.
-        engine: `local` or `ray`.
+        engine: What runs the workers: `local` or `ray`.
         ray_address: Of a running Ray cluster, as `10.0.0.1:6379`; empty starts one on this machine.
         storage: A URL as fsspec reads it, through which workers exchange what they make where they see no common
             folder; empty: all of them see the run directory.

@@ -13,7 +13,7 @@ import msgspec
 from planarena.errors import ConfigError
 from planarena.records.foreign_yaml import MAX_YAML, load_yaml
 
-__all__ = ["load_config", "parse_settings"]
+__all__ = ["load_config", "merge_settings", "parse_settings"]
 
 _T = TypeVar("_T")
 
@@ -51,11 +51,20 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _merge(base: dict[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+def merge_settings(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    """Return nested settings with others over them.
+
+    Example:
+        >>> merge_settings({"a": {"b": 1, "c": 2}}, {"a": {"c": 3}})
+        {'a': {'b': 1, 'c': 3}}
+    """
     merged = dict(base)
     for key, value in top.items():
         below = merged.get(key)
-        merged[key] = _merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+        if isinstance(below, dict) and isinstance(value, dict):
+            merged[key] = merge_settings(below, value)
+        else:
+            merged[key] = value
     return merged
 
 
@@ -104,9 +113,9 @@ def load_config(
     if file is not None:
         read = _read_yaml(file)
         _check_keys(kind, read, str(file))
-        merged = _merge(merged, read)
+        merged = merge_settings(merged, read)
     _check_keys(kind, values, "options")
-    merged = _merge(merged, values)
+    merged = merge_settings(merged, values)
     try:
         return msgspec.convert(merged, kind)
     except msgspec.ValidationError as error:

@@ -14,18 +14,18 @@ __all__ = ["ExportOptions"]
 
 
 class ExportOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Choices of an export.
+    """Choices of an export; those from `policy_format` on concern the formats `preference` and `verl`.
 
     Attributes:
         kinds: Which trajectories; contrastive ones hold a wrong step and do not belong into imitation data.
         one_call_per_turn: Write calls that may go in one turn one after the other.
         system: Text that opens the system message.
         context: State in the system message what the user told before.
-        policy_format: Of `preference` and `verl`: the format that the policy speaks.
-        plan: Of the same: `global`, `step` or `none`.
-        signatures: Of the same: how prompts write tools, `json`, `compact` or `names`; None for the template's way.
-        result_role: Of the same: the role of tool results, which some chat templates drop from a dialogue whose
-            calls are text; `user` is for those.
+        policy_format: The format that the policy speaks, as planarena or toolupt.
+        plan: Plans in rows: `global`, `step` or `none`.
+        signatures: How prompts write tools: `json`, `compact` or `names`; by default the template's way.
+        result_role: The role of tool results: `tool`, or `user` for chat templates that drop them from a dialogue whose
+            calls are text.
         difficulty: Only tasks whose pass rate lies in a range, as `0.2:0.8`; see `planarena rate`.
     """
 

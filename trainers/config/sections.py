@@ -38,7 +38,7 @@ class RewardConfig(_Section, frozen=True, kw_only=True):
     """The reward, chosen apart from the algorithm.
 
     Attributes:
-        name: A name of `planarena.trainers.rewards`; empty takes the recipe's, else `toolrl`.
+        name: A reward of `planarena.trainers.rewards`; by default the recipe's, else `toolrl`.
         options: Options of that reward.
         overlong: Options of DAPO's overlong penalty, added to it; None takes the recipe's with its reward.
     """
@@ -96,7 +96,8 @@ class ModelConfig(_Section, frozen=True, kw_only=True):
     """The policy.
 
     Attributes:
-        path: A folder or cached name that transformers loads, or `tiny`.
+        path: A causal model with its tokenizer: a folder or cached name that transformers loads; or `tiny`, a small new
+            one.
         dtype: `float32`, or `bfloat16`: float32 weights, bfloat16 arithmetic (a frozen base under LoRA is
             bfloat16 itself).
         device: `auto`, `cpu`, `cuda` or `cuda:N`.
@@ -132,7 +133,7 @@ class DataConfig(_Section, frozen=True, kw_only=True):
     """Rows and how they look.
 
     Attributes:
-        path: A run, file or folder.
+        path: Where the rows come from: a run, file or folder.
         mode: `steps`: one row per decision; `episodes`: the policy acts in the scenario's environment.
         format: The format that the policy speaks; empty takes the recipe's (`planarena` for `tiny`).
         template: The prompt template; empty takes the format's (`short` for `tiny` where it fits).
@@ -337,15 +338,15 @@ class TrainConfig(_Section, frozen=True, kw_only=True):
     """A training run.
 
     Attributes:
-        out: Its folder.
+        out: The folder of the run.
         algorithm: An algorithm or a preset of `planarena train --list`.
         options: Options of the algorithm, over those of its recipe.
-        engine: `local`, or `verl`.
-        steps: Optimiser steps; None takes the recipe's.
+        engine: `local`, one process, or `verl`, a cluster.
+        steps: Optimiser steps; by default the recipe's.
         epochs: Passes over the supervised rows instead of `steps`.
         seed: Of everything random.
         threads: CPU threads; 0 takes what a short probe finds fastest (or OMP_NUM_THREADS, where it is set).
-        judge_model: A model of the gateway that judges; empty for the offline scorer.
+        judge_model: A model that judges; by default the offline scorers do.
         judge: How long it is waited for, and what it may cost.
         verl: Keys of verl's own configuration, as `verl.actor_rollout_ref.rollout.name=vllm` (engine `verl`).
     """

@@ -68,6 +68,39 @@ class Evaluation(msgspec.Struct, frozen=True):
     run: dict[str, Any]
 
 
+def _facts(config: EvalConfig, begun: float) -> dict[str, Any]:
+    """Return what `run.json` says of an evaluation before anything is scored."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "kind": "evaluation",
+        "planarena": __version__,
+        "python": platform.python_version(),
+        "config": msgspec.to_builtins(config),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begun)),
+    }
+
+
+def _score_given(
+    suite: str, home: str, config: EvalConfig, tell: Progress
+) -> tuple[SuiteResult, Mapping[str, list[Response]], dict[str, Any]]:
+    """Score outputs that exist already; return the result, the outputs, and how they could be read."""
+    module = import_module(home)
+    if config.responses == "gold":
+        return *module.score(suite, config, None, tell), {}
+    responses = _read_given(module, suite, config)
+    if suite in _CALLING or suite.startswith("suite:"):
+        mark_unfit(responses, reader_of(config))
+    result, scored = module.score(suite, config, responses, tell)
+    unknown = _unknown_items(result, scored, config)
+    _check_readable(result := _with_notes(result, responses, unknown), scored, responses, config)
+    read = {
+        "unreadable_lines": responses.unreadable,
+        "replaced": responses.repeated,
+        "unknown_items": len(unknown),
+    }
+    return result, scored, read
+
+
 def evaluate(
     config: EvalConfig, progress: Progress | None = None, *, policy: Policy | None = None
 ) -> Evaluation:
@@ -109,21 +142,14 @@ def evaluate(
         model = stack.enter_context(Generation(config, homes, policy)) if config.model is not None else None
         for suite in dict.fromkeys(config.suites):
             started = time.perf_counter()
-            responses, chosen = None, config
             if model is not None:
                 responses = model.generate(suite, tell)
-                chosen = _as_written(model.config)
-            elif config.responses != "gold":
-                responses = _read_given(import_module(homes[suite]), suite, config)
-                if suite in _CALLING or suite.startswith("suite:"):
-                    mark_unfit(responses, reader_of(config))
-                reading[suite] = {"unreadable_lines": responses.unreadable, "replaced": responses.repeated}
-            result, scored[suite] = import_module(homes[suite]).score(suite, chosen, responses, tell)
-            if responses is not None and model is None:
-                unknown = _unknown_items(result, scored[suite], config)
-                reading[suite]["unknown_items"] = len(unknown)
-                result = _with_notes(result, responses, unknown)
-                _check_readable(result, scored[suite], responses, config)
+                score = import_module(homes[suite]).score
+                result, scored[suite] = score(suite, _as_written(model.config), responses, tell)
+            else:
+                result, scored[suite], read = _score_given(suite, homes[suite], config, tell)
+                if read:
+                    reading[suite] = read
             if config.limit is not None:
                 part = f"the first {config.limit} of each category"
                 result = msgspec.structs.replace(
@@ -133,16 +159,7 @@ def evaluate(
                 result = msgspec.structs.replace(result, base=_difference(result, base))
             suites[suite] = result
             seconds[suite] = round(time.perf_counter() - started, 3)
-        run = {
-            "format_version": FORMAT_VERSION,
-            "kind": "evaluation",
-            "planarena": __version__,
-            "python": platform.python_version(),
-            "config": msgspec.to_builtins(config),
-            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(begun)),
-            "seconds": seconds,
-            "reading": reading,
-        }
+        run = _facts(config, begun) | {"seconds": seconds, "reading": reading}
         finished = Evaluation(out, suites, run)
         if model is None:
             lines = _response_lines(finished, scored)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,37 +73,8 @@ def write_tasks(
         query_id = content_id("study query", task_id)
         turns = canonical_json([message.text for message in brief.messages])
         tables["queries"].append(QueryRow(query_id, task_id, turns, "[]", "plain", "", "{}", _stored(brief)))
-        step = place = 0
-        for turn, exchange in enumerate(shown.exchanges):
-            for group in exchange.groups:
-                for call in group:
-                    before = world.digest()
-                    outcome = world.call(call.name, call.arguments)
-                    after = world.digest()
-                    key = content_id("study execution", house.scenario_id, before, call.name, call.arguments)
-                    if key not in executed:
-                        executed.add(key)
-                        found = (canonical_json(outcome.result), canonical_json(outcome.error))
-                        tables["executions"].append(
-                            ExecutionRow(key, outcome.status, *found, before, after, "real", False)
-                        )
-                    tables["steps"].append(
-                        StepRow(
-                            *(
-                                trajectory_id,
-                                step,
-                                place,
-                                turn,
-                                call.name,
-                                names[call.name].tool_id,
-                                _plan(call),
-                            ),
-                            *(canonical_json(call.arguments), "{}", key, _rationale(call)),
-                        )
-                    )
-                    step += 1
-                place += 1
-        world.rollback(start)
+        tools = {name: tool.tool_id for name, tool in names.items()}
+        steps = _execute(house, shown, trajectory_id, tools, tables, executed)
         tables["trajectories"].append(
             TrajectoryRow(
                 trajectory_id,
@@ -117,7 +88,7 @@ def write_tasks(
                 "\n".join(_plan(call) for group in shown.groups for call in group),
                 canonical_json([exchange.answer for exchange in shown.exchanges[:-1]]),
                 shown.exchanges[-1].answer,
-                step,
+                steps,
                 said is None,
                 said is None,
             )
@@ -132,6 +103,39 @@ def write_tasks(
     }
     (out / "run.json").write_bytes(msgspec.json.encode(info))
     return out
+
+
+def _execute(
+    house: House,
+    shown: StudyTask,
+    trajectory_id: str,
+    tools: Mapping[str, str],
+    tables: Mapping[str, list[Any]],
+    executed: set[str],
+) -> int:
+    """Execute a trajectory and write its steps, and what was not executed before; return how many steps it has."""
+    world, start = house.world, house.world.mark()
+    step = place = 0
+    for turn, exchange in enumerate(shown.exchanges):
+        for group in exchange.groups:
+            for call in group:
+                before = world.digest()
+                outcome = world.call(call.name, call.arguments)
+                after = world.digest()
+                key = content_id("study execution", house.scenario_id, before, call.name, call.arguments)
+                if key not in executed:
+                    executed.add(key)
+                    found = (canonical_json(outcome.result), canonical_json(outcome.error))
+                    tables["executions"].append(
+                        ExecutionRow(key, outcome.status, *found, before, after, "real", False)
+                    )
+                where = trajectory_id, step, place, turn
+                made = call.name, tools[call.name], _plan(call), canonical_json(call.arguments)
+                tables["steps"].append(StepRow(*where, *made, "{}", key, _rationale(call)))
+                step += 1
+            place += 1
+    world.rollback(start)
+    return step
 
 
 def _stored(brief: Brief) -> str:

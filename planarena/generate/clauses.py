@@ -30,6 +30,7 @@ from planarena.generate.templates import (
     parse_template,
     render_record,
     segments_of,
+    text_after,
 )
 from planarena.tasks.atoms import resolve
 
@@ -167,7 +168,7 @@ class StepContext(NamedTuple):
                 out += text
             elif kind == "argument":
                 if text in self.bound:
-                    here = Around(before + out, _following(segments, place))
+                    here = Around(before + out, text_after(segments, place))
                     written = self._argument(text, voice._replace(around=here), said)
                     # A sentence that begins with a reference begins with a capital.
                     written = capital(written) if _ENDED.search(here.before) else written
@@ -275,6 +276,28 @@ class StepContext(NamedTuple):
             ):
                 memory.clash = called
             return called
+        found = self._unnamed(source, pointer, voice, said, begun=begun, spoken=spoken, beside=beside)
+        return found or self._described(source, pointer, voice._replace(near=None), said)
+
+    def _unnamed(
+        self,
+        source: int,
+        pointer: str,
+        voice: Voice,
+        said: list[Mention],
+        *,
+        begun: bool,
+        spoken: bool,
+        beside: bool,
+    ) -> str:
+        """Call a value that no answer has named by its place in what was shown or spoken of; empty where it has none.
+
+        `begun` says that this request has named something already, `spoken` that the value is of the record that was
+        spoken of last, `beside` that another value of its record stands in the same clause.
+        """
+        producer, memory = voice.steps[source], voice.memory
+        assert memory is not None
+        reference = producer.wording.refer[pointer]
         listing = voice.near == source or source in memory.shown
         # "The third of these events" needs a list that the user has seen; the first of one just asked for is clear.
         seen = source in memory.listed or (listing and "/0/" in pointer)
@@ -314,7 +337,7 @@ class StepContext(NamedTuple):
             # "The cheapest of the lamps up to €45" was spoken of last: "the second cheapest of them".
             memory.stacked = memory.stacked or (of_list[0] if voice.within else "")
             return producer._phrase(light(of_list, voice.around), voice, said)
-        return self._described(source, pointer, voice._replace(near=None), said)
+        return ""
 
     def _by_name(self, source: int, pointer: str, voice: Voice, said: list[Mention]) -> str:
         """Call a record by its own name, where the words say how; what has one keeps it for the rest of the conversation."""
@@ -420,17 +443,6 @@ def whole_phrases(reference: Reference, arguments: Collection[str]) -> tuple[str
 def _by_day(phrases: tuple[str, ...]) -> tuple[str, ...]:
     """Return the phrases that call a day a day: "the day it is due" fits where "the deadline" does not."""
     return tuple(one for one in phrases if re.search(r"\b(day|date)\b", one)) or phrases
-
-
-def _following(segments: tuple[Segment, ...], place: int) -> str:
-    """Return the words that follow a placeholder, as far as they are of the template."""
-    for kind, text, inner, _ in segments[place + 1 :]:
-        if kind == "text":
-            return text
-        if kind == "optional":
-            return inner[0].text if inner and inner[0].kind == "text" else " "
-        return " "
-    return ""
 
 
 def _is_json(value: Any) -> bool:

@@ -15,7 +15,15 @@ from planarena.generate.spelling import Style, spell
 from planarena.generate.surfaces import surface
 from planarena.tools.tool import Tool
 
-__all__ = ["Segment", "counted", "field_schema", "parse_template", "render_record", "segments_of"]
+__all__ = [
+    "Segment",
+    "counted",
+    "field_schema",
+    "parse_template",
+    "render_record",
+    "segments_of",
+    "text_after",
+]
 
 _PART = re.compile(r"\[([^\[\]]*)\]|\{([^{}]*)\}|([^\[\]{}]+)")
 
@@ -148,3 +156,14 @@ def _render_fields(
             said = surface(value, properties.get(text, {}), style.manner, None, style.year)
             out.append(counted(value, said, noun))
     return "".join(out)
+
+
+def text_after(segments: tuple[Segment, ...], place: int) -> str:
+    """Return the words that follow a placeholder, as far as they are of the template."""
+    for kind, text, inner, _ in segments[place + 1 :]:
+        if kind == "text":
+            return text
+        if kind == "optional":
+            return inner[0].text if inner and inner[0].kind == "text" else " "
+        return " "
+    return ""

@@ -89,8 +89,7 @@ def _check_tool(
     name: str, operation: Operation, words: ToolWording, names: set[str], findings: Findings
 ) -> None:
     parameters, required = operation.tool.parameters, set(operation.tool.required)
-    output = operation.tool.output_schema or {}
-    known = list(_pointers(output))
+    known = list(_pointers(operation.tool.output_schema or {}))
     for kind, least in _LEAST.items():
         texts = getattr(words, kind)
         if len(set(texts)) < least:
@@ -123,6 +122,16 @@ def _check_tool(
         if not re.match(r'[A-Z"{]', text) or text[-1:] not in {".", "?", "!"}:
             problems.append("is no whole sentence")
         _say(findings, name, "aims", text, problems, names)
+    _check_places(name, operation, words, names, findings)
+    _check_values(name, operation, words, names, findings)
+
+
+def _check_places(
+    name: str, operation: Operation, words: ToolWording, names: set[str], findings: Findings
+) -> None:
+    """What words say of the result: that it is there, and may be told or referred to."""
+    parameters, required = operation.tool.parameters, set(operation.tool.required)
+    output = operation.tool.output_schema or {}
     for pointer in words.outputs:
         place = schema_at(output, parse_pointer(pointer))
         if place is None:
@@ -147,6 +156,13 @@ def _check_tool(
             )
         for text in (*reference.short, *reference.full):
             _say(findings, name, "refer", text, faults_in(text, parameters, required), names)
+
+
+def _check_values(
+    name: str, operation: Operation, words: ToolWording, names: set[str], findings: Findings
+) -> None:
+    """Words for every value of an enumeration, and no word of a tool or argument that is not there."""
+    parameters = operation.tool.parameters
     for argument, schema in parameters.items():
         wanted: set[Any] = set(schema.get("enum", ())) | (
             {True, False} if schema.get("type") == "boolean" else set()

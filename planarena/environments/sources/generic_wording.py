@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.resources import words_of
+from planarena.environments.sources.openapi.identifiers import words_of
 from planarena.environments.wording import FIELD, Omission, Reference, ToolWording, parse_pointer
 
 __all__ = ["Phrase", "is_nameable", "is_sayable", "reportable", "sayable_value", "tool_wording", "words_of"]

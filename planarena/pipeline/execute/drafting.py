@@ -14,25 +14,21 @@ from planarena.episodes import Episode, ExecutedCall, Goal, RequiredOutput, reac
 from planarena.pipeline.aimed import Aimed
 from planarena.pipeline.execute.beginnings import ends_of, shape_of
 from planarena.pipeline.execute.carried import carried, outputs_by_step
+from planarena.pipeline.execute.ordering import Drawn, Line, ordered, task_of
 from planarena.pipeline.execute.proving import Path, told_values
 from planarena.pipeline.execute.staleness import stale_answer
 from planarena.pipeline.execute.workshop import Workshop
-from planarena.pipeline.products import Act, Executed, Step, Talk
+from planarena.pipeline.products import Act, Executed, Talk
 from planarena.proofs import Done, find_reference_fault, find_superfluous, known_values, prove_orders
 from planarena.records.canonical import canonical_json, content_id
 from planarena.tasks.algebra import (
-    canonical,
-    from_order,
-    generations,
     parse,
-    predecessors,
     relabel,
     render,
 )
-from planarena.tasks.atoms import Atom, Binding, Call
+from planarena.tasks.atoms import Atom, Call
 
 __all__ = [
-    "Line",
     "Settled",
     "later",
     "lines_of",
@@ -46,26 +42,6 @@ __all__ = [
 ]
 
 _MOST_STEPS = 24
-
-
-class Line(NamedTuple):
-    """A call of a conversation.
-
-    Attributes:
-        atom: Its tool and literals.
-        bound: (argument, line, pointer) of what it takes from earlier lines.
-        turn: The message that it is made for.
-        told: Whether the answer to that message tells what it gave, or that it failed.
-        after: The lines that it must come after, beside those that it takes from.
-        fails: Whether it fails.
-    """
-
-    atom: Atom
-    bound: tuple[tuple[str, int, str], ...]
-    turn: int
-    told: bool
-    after: frozenset[int] = frozenset()
-    fails: bool = False
 
 
 class Settled(NamedTuple):
@@ -218,27 +194,11 @@ def settle(
     if not 0 < len(lines) <= _MOST_STEPS:
         faults.append("there are too many calls")
         return None
-    before = _closed(lines)
-    expression, over_serialised = from_order(before)
-    expression = canonical(expression, lambda line: f"{lines[line].atom.tool}:{lines[line].atom.atom_id}")
-    rows = generations(expression)
-    order = [line for row in rows for line in row]
-    place = {line: step for step, line in enumerate(order)}
+    drawn = ordered(lines)
+    order, place, program, masks = drawn.order, drawn.place, drawn.program, drawn.masks
     if any(lines[a].turn > lines[b].turn for a, b in pairwise(order)):
         faults.append("the order of the messages cannot be kept")
         return None
-    program = [
-        Call(
-            lines[line].atom.tool,
-            lines[line].atom.arguments,
-            tuple(
-                Binding(name, place[source], parse_pointer(pointer))
-                for name, source, pointer in lines[line].bound
-            ),
-        )
-        for line in order
-    ]
-    masks = predecessors(relabel(expression, place), {step: step for step in range(len(order))})
     told = [step for step, line in enumerate(order) if lines[line].told]
     turn_of = tuple(lines[line].turn for line in order)
     shown = [
@@ -249,19 +209,14 @@ def settle(
     shape = shape_of(program, masks, flags, shown)
     begun = shop.beginnings.longest(shop.world, shape, ends_of(turn_of))
     made, touched = shop.run_anew(program, begun.made)
-    calls = [(one.tool, canonical_json(one.arguments)) for one in made]
     failing = any(line.fails for line in lines)
-    if not failing and len(set(calls)) < len(calls):
-        faults.append("one call is made twice")
-        return None
-    if any((one.status != "ok") != lines[line].fails for one, line in zip(made, order, strict=True)):
-        faults.append("a call fails, or does not fail, where it should")
-        return None
-    if not undone and not failing and (senseless := _senseless(shop, program, made, touched, designed)):
-        faults.append(senseless)
-        return None
-    if find_reference_fault(shop.world, program, made, shop.reads, shop.orders) is not None:
-        faults.append("a reference means two things")
+    fault = _made_otherwise(lines, drawn, made)
+    if not fault and not undone and not failing:
+        fault = _senseless(shop, program, made, touched, designed)
+    if not fault and find_reference_fault(shop.world, program, made, shop.reads, shop.orders) is not None:
+        fault = "a reference means two things"
+    if fault:
+        faults.append(fault)
         return None
     asked = list(told)
     goals = _proven(shop, program, made, masks, told, turn_of, shown, faults, begun.goals)
@@ -285,28 +240,20 @@ def settle(
         tools = ", ".join(sorted(made[step].tool for step in set(told) - set(asked)))
         faults.append(f"nothing needs {tools}, and it is not told")
         return None
-    groups = {line: number for number, row in enumerate(rows) for line in row}
-    steps = tuple(
-        Step.at(
-            one,
-            step,
-            groups[line],
-            tuple((name, place[source], pointer) for name, source, pointer in lines[line].bound),
-        )
-        for step, (one, line) in enumerate(zip(made, order, strict=True))
+    talk = Talk(turns=turns, goals=goals if undone else ())
+    return Settled(
+        task_of(lines, drawn, made, goal, told, talk), tuple(lines[line].atom for line in order), place
     )
-    task = Executed(
-        render(relabel(expression, place), str),
-        1 + max(groups.values()),
-        steps,
-        (),
-        over_serialised,
-        goal,
-        tuple(step for step in told if made[step].status == "ok"),
-        turn_of=turn_of,
-        talk=Talk(turns=turns, goals=goals if undone else ()),
-    )
-    return Settled(task, tuple(lines[line].atom for line in order), place)
+
+
+def _made_otherwise(lines: Sequence[Line], drawn: Drawn, made: Sequence[ExecutedCall]) -> str:
+    """Return why calls were not made as they were meant, if that is so."""
+    calls = [(one.tool, canonical_json(one.arguments)) for one in made]
+    if len(set(calls)) < len(calls) and not any(line.fails for line in lines):
+        return "one call is made twice"
+    if any((one.status != "ok") != lines[line].fails for one, line in zip(made, drawn.order, strict=True)):
+        return "a call fails, or does not fail, where it should"
+    return ""
 
 
 # Faults of calls that chance brings together: who designs a task may mean them.
@@ -341,28 +288,6 @@ def _is_stale(
     """Say whether an answer would tell what is so no more at the end of its message."""
     values = {step: told_values(shown[step], made[step].result) for step in told}
     return stale_answer(shop.world, made, values, told, turn_of, shop.wording) is not None
-
-
-def _closed(lines: Sequence[Line]) -> list[int]:
-    """Return by line what must come before it, as bit masks; what a later message asks for comes after all before."""
-    before = [0] * len(lines)
-    changed = True
-    for number, line in enumerate(lines):
-        for other in (*line.after, *(source for _, source, _ in line.bound)):
-            before[number] |= 1 << other
-        for other, earlier in enumerate(lines):
-            if earlier.turn < line.turn:
-                before[number] |= 1 << other
-    while changed:
-        changed = False
-        for number, mask in enumerate(before):
-            more = mask
-            for other in range(len(lines)):
-                if mask >> other & 1:
-                    more |= before[other]
-            if more != mask:
-                before[number], changed = more, True
-    return before
 
 
 def _proven(

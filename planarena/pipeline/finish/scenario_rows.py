@@ -200,6 +200,14 @@ class ScenarioRows:
             reaches_goal=True,
         )
         self.rows["trajectories"].append(gold)
+        self._steps(trajectory_id, task, said, execution_ids)
+        self._count(task, said, groups)
+        return gold, execution_ids
+
+    def _steps(
+        self, trajectory_id: str, task: Executed, said: Language, execution_ids: Sequence[str]
+    ) -> None:
+        """Write the steps of a gold trajectory."""
         rationales = (said.written.rationales if said.written is not None else ()) or ("",) * len(task.steps)
         failed = {act.step for act in task.talk.acts if act.what == "fails" and act.argument == "for good"}
         for number, (step, plan) in enumerate(zip(task.steps, said.step_plans, strict=True)):
@@ -216,8 +224,6 @@ class ScenarioRows:
                 rationales[number],
                 asked=asked,
             )
-        self._count(task, said, groups)
-        return gold, execution_ids
 
     def asked(self, task: Executed, number: int, turn_of: Sequence[int]) -> bool:
         """Tell whether a step is asked for by itself.

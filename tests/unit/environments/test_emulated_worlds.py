@@ -15,8 +15,8 @@ from planarena.environments.sources import vocabulary
 from planarena.environments.sources.instances import Generator
 from planarena.environments.sources.openapi.asking import is_speakable
 from planarena.environments.sources.openapi.emulator import EmulatedWorld
+from planarena.environments.sources.openapi.identifiers import singular
 from planarena.environments.sources.openapi.labels import plural
-from planarena.environments.sources.openapi.resources import singular
 from planarena.environments.sources.openapi.source import Family, families, left_out_of
 from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.tools.openapi import convert_openapi

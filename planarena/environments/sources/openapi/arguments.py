@@ -14,8 +14,9 @@ from planarena.environments.sources.instances import BAD, Generator, NoInstanceE
 from planarena.environments.sources.openapi.asking import styles_of
 from planarena.environments.sources.openapi.deeds import DEEDS, outcome_of
 from planarena.environments.sources.openapi.emulator import EmulatedApi
+from planarena.environments.sources.openapi.identifiers import normal, words_of
 from planarena.environments.sources.openapi.naming import is_person, names_of, topic_noun
-from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.sources.openapi.telling import main_fields, noun_of
 from planarena.environments.sources.vocabulary import Vocabulary
 from planarena.records.canonical import CanonicalError, canonical_bytes

@@ -24,6 +24,7 @@ from planarena.environments.sources.openapi.belonging import (
 )
 from planarena.environments.sources.openapi.deeds import DEEDS, can_show
 from planarena.environments.sources.openapi.fields import kinds_of, merged_of
+from planarena.environments.sources.openapi.identifiers import normal, singular, words_of
 from planarena.environments.sources.openapi.labels import (
     choice_words,
     is_counted,
@@ -34,7 +35,7 @@ from planarena.environments.sources.openapi.labels import (
 )
 from planarena.environments.sources.openapi.naming import HANDLES, Naming, is_person, names_of
 from planarena.environments.sources.openapi.relations import counted_elsewhere
-from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.sources.things import has_titles, topic_of
 from planarena.environments.sources.vocabulary import LASTING, is_placeholder
 from planarena.tools.tool import Tool

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from planarena.environments.sources.field_kinds import kind_of_text, moment_of, spaced
-from planarena.environments.sources.openapi.resources import normal
+from planarena.environments.sources.openapi.identifiers import normal
 
 __all__ = ["aligned"]
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from planarena.environments.sources.openapi.fields import kinds_of, merged_of
-from planarena.environments.sources.openapi.resources import Api, normal
+from planarena.environments.sources.openapi.identifiers import normal
+from planarena.environments.sources.openapi.resources import Api
 
 __all__ = ["DEEDS", "STATES", "Deed", "can_show", "outcome_of"]
 

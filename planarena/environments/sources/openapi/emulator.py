@@ -19,8 +19,9 @@ from planarena.environments.sources.field_kinds import kind_of_text
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.deeds import DEEDS, outcome_of
 from planarena.environments.sources.openapi.fields import agrees, fields_of, id_schema, mentions
+from planarena.environments.sources.openapi.identifiers import normal, words_of
 from planarena.environments.sources.openapi.naming import names_of
-from planarena.environments.sources.openapi.resources import Api, Resource, Route, normal, words_of
+from planarena.environments.sources.openapi.resources import Api, Resource, Route
 from planarena.environments.sources.openapi.responses import Responder, seed_of
 from planarena.environments.state import Record, Store, View
 from planarena.environments.world import Operation, World

@@ -7,7 +7,8 @@ from random import Random
 from typing import Any
 
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.resources import Api, Route, normal
+from planarena.environments.sources.openapi.identifiers import normal
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.state import Record
 
 __all__ = ["agrees", "fields_of", "id_schema", "kinds_of", "mentions", "merged_of", "placed", "told_by"]

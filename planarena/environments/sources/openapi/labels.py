@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from planarena.environments.sources.field_kinds import moment_of, spaced
-from planarena.environments.sources.openapi.resources import singular
+from planarena.environments.sources.openapi.identifiers import singular
 
 __all__ = [
     "choice_words",

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from planarena.environments.sources.field_kinds import kind_of_text
 from planarena.environments.sources.openapi.fields import kinds_of, merged_of
-from planarena.environments.sources.openapi.resources import Api, Resource, normal
+from planarena.environments.sources.openapi.identifiers import normal
+from planarena.environments.sources.openapi.resources import Api, Resource
 from planarena.environments.sources.things import has_titles, topic_of
 
 __all__ = ["HANDLES", "Naming", "is_person", "names_of", "topic_noun"]

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from planarena.environments.sources.openapi.asking import Style, is_remark
 from planarena.environments.sources.openapi.deeds import DEEDS
+from planarena.environments.sources.openapi.identifiers import normal, words_of
 from planarena.environments.sources.openapi.labels import is_or_are, plural, with_article
 from planarena.environments.sources.openapi.naming import is_person, names_of
-from planarena.environments.sources.openapi.resources import Api, Route, normal, words_of
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.sources.openapi.telling import Told
 
 __all__ = ["WORDERS", "Case", "Words", "list_of", "rows", "said_by"]

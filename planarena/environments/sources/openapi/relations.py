@@ -8,8 +8,9 @@ from random import Random
 from typing import Any
 
 from planarena.environments.sources.field_kinds import spaced
+from planarena.environments.sources.openapi.identifiers import normal, singular, words_of
 from planarena.environments.sources.openapi.naming import names_of
-from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.state import Record
 
 __all__ = ["WRAPPERS", "chosen", "counted_elsewhere", "counted_in", "listing", "related_shape", "shown_as"]

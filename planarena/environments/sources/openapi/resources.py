@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-from planarena.environments.sources.instances import Generator, NoInstanceError
+from planarena.environments.sources.openapi.entities import (
+    Entity,
+    find_entity,
+    is_scalar,
+    plain_of,
+    property_names,
+    reader_of,
+)
+from planarena.environments.sources.openapi.identifiers import normal, singular, words_of
 from planarena.tools.openapi import Conversion, RestOperation
 
-__all__ = ["Api", "Entity", "Resource", "Role", "Route", "analyse", "find_entity", "normal"]
+__all__ = ["Api", "Resource", "Role", "Route", "analyse"]
 
 Role = Literal["create", "read", "update", "delete", "list", "search", "part", "act", "document", "call"]
 # An item has so many properties at most: the first ones of a description are those that matter.
 _MOST_PROPERTIES = 40
-_IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "statuses": "status"}
 _SEARCH = re.compile(r"^(search|find|query|lookup|filter)", re.IGNORECASE)
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
-_IDS = ("id", "uuid", "uid", "guid", "gid", "_id", "identifier", "key", "slug", "sid", "name", "code", "number")  # fmt: skip
 
 
 class Resource(NamedTuple):
@@ -40,24 +45,6 @@ class Resource(NamedTuple):
     noun: str
     id_name: str
     producers: tuple[str, ...]
-
-
-class Entity(NamedTuple):
-    """Where a response shows an item of a resource.
-
-    Attributes:
-        path: Property names from the response's root; for lists: of the array.
-        many: Whether it is an array of items.
-        properties: The item's properties.
-        id_field: The property that holds the id, or "".
-        required: Properties that every item has.
-    """
-
-    path: tuple[str, ...]
-    many: bool
-    properties: dict[str, Any]
-    id_field: str
-    required: frozenset[str]
 
 
 class Route(NamedTuple):
@@ -103,12 +90,6 @@ class Api(NamedTuple):
     memo: dict[str, object]
 
 
-@lru_cache(maxsize=16384)
-def normal(name: str) -> str:
-    """Return a name without case and separators: `petId`, `pet_id` and `pet-id` are one."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
 def _segments(path: str) -> list[str]:
     """Split a path; a parameter stands alone, `{id}.json` loses its ending and `{id}:cancel` becomes two."""
     found: list[str] = []
@@ -128,27 +109,6 @@ def _shape(segments: Iterable[str]) -> str:
 
 def _is_parameter(segment: str) -> bool:
     return segment.startswith("{") and segment.endswith("}")
-
-
-def singular(word: str) -> str:
-    """Return the singular of an English plural, roughly."""
-    if word.rsplit(" ", maxsplit=1)[-1] in _IRREGULAR:
-        return (
-            word.removesuffix(word.rsplit(" ", maxsplit=1)[-1]) + _IRREGULAR[word.rsplit(" ", maxsplit=1)[-1]]
-        )
-    if re.search(r"(ss|us|is|news|series|status)$", word):
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if re.search(r"(ches|shes|xes|sses|zes)$", word):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and len(word) > 3 else word
-
-
-def words_of(name: str) -> str:
-    """Return an identifier as plain words: `shipToAddress` becomes `ship to address`."""
-    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name)
-    return re.sub(r"[^A-Za-z0-9]+", " ", spaced).strip().lower()
 
 
 def analyse(conversion: Conversion) -> Api:
@@ -198,44 +158,6 @@ def analyse(conversion: Conversion) -> Api:
     literals = {segment for segments in paths.values() for segment in segments if not _is_parameter(segment)}
     setting = " ".join((words_of(conversion.title), *sorted({words_of(one) for one in literals})))
     return Api(routes, resources, _id_types(routes), profiles, setting, {})
-
-
-def _sets_a_field(route: Route, profile: Iterable[str]) -> bool:
-    """Say whether an action is a change of one field: `PATCH /tickets/{id}/status` with a status."""
-    tool, verb = route.operation.tool, normal(route.verb)
-    paths = {argument for argument, _ in route.steps}
-    needed = {normal(route.operation.placement[key][1]) for key in tool.required if key not in paths}
-    return route.role == "act" and needed == {verb} and verb in map(normal, profile)
-
-
-# What names something else in passing: nobody asks for a change of it, and a part or an action is of its own item.
-_LINKING = frozenset(("create", "list", "search", "document"))
-
-
-def _links(route: Route, resources: dict[str, Resource]) -> tuple[tuple[str, str], ...]:
-    """Return the required arguments outside of the path that are ids of items which the API lists or creates."""
-    tool, found = route.operation.tool, []
-    for key in tool.required if route.role in _LINKING else ():
-        place, name = route.operation.placement.get(key, ("path", key))
-        stem = re.fullmatch(r"(.+) (?:id|uuid)", words_of(name))
-        if place not in {"field", "form", "query"} or stem is None:
-            continue
-        named = [
-            shape
-            for shape, resource in resources.items()
-            if resource.noun == stem.group(1) and resource.producers and "{}" not in shape
-        ]
-        if named and _is_scalar(_plain(_reader(tool.input_schema), tool.parameters[key])):
-            # Of several that bear the name, the one in the same part of the API.
-            near = max(named, key=lambda shape: (_shared(shape, route.shape), -len(shape)))
-            found += [(key, near)] if near != route.shape else []
-    return tuple(found)
-
-
-def _shared(shape: str, other: str) -> int:
-    """Return how many segments two paths have in common at their beginning."""
-    pairs = zip(shape.split("/"), other.split("/"), strict=False)
-    return next((place for place, (one, two) in enumerate(pairs) if one != two), len(shape.split("/")))
 
 
 def _items(conversion: Conversion, paths: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -301,7 +223,7 @@ def _profiles(routes: dict[str, Route]) -> dict[str, dict[str, tuple[Any, Any]]]
             if place in {"field", "form"} and normal(name) not in known and len(profile) < _MOST_PROPERTIES:
                 schema, root = route.operation.tool.parameters[key], route.operation.tool.input_schema
                 # An object in a request is mostly its envelope, which items do not have.
-                if _is_scalar(_plain(_reader(root), schema)):
+                if is_scalar(plain_of(reader_of(root), schema)):
                     profile[name] = schema, root
     return found
 
@@ -311,8 +233,8 @@ def _id_types(routes: dict[str, Route]) -> dict[str, str]:
     for route in routes.values():
         if route.entity is None or not route.entity.id_field:
             continue
-        schema = _plain(
-            _reader(route.operation.tool.output_schema), route.entity.properties[route.entity.id_field]
+        schema = plain_of(
+            reader_of(route.operation.tool.output_schema), route.entity.properties[route.entity.id_field]
         )
         kinds = (schema or {}).get("type")
         kind = next(
@@ -393,107 +315,43 @@ def _fields_by_shape(conversion: Conversion, paths: dict[str, list[str]]) -> dic
             if place in {"field", "form"}:
                 names.add(normal(name))
             elif place == "body":
-                names.update(_property_names(operation.tool.input_schema, operation.tool.parameters[key]))
+                names.update(property_names(operation.tool.input_schema, operation.tool.parameters[key]))
     return found
 
 
-def _property_names(root: dict[str, Any], schema: Any) -> set[str]:
-    if not isinstance(schema, dict):
-        return set()
-    try:
-        merged = _reader(root).merged(schema)
-    except (NoInstanceError, RecursionError):
-        return set()
-    return {normal(name) for name in merged.get("properties", {})}
+def _sets_a_field(route: Route, profile: Iterable[str]) -> bool:
+    """Say whether an action is a change of one field: `PATCH /tickets/{id}/status` with a status."""
+    tool, verb = route.operation.tool, normal(route.verb)
+    paths = {argument for argument, _ in route.steps}
+    needed = {normal(route.operation.placement[key][1]) for key in tool.required if key not in paths}
+    return route.role == "act" and needed == {verb} and verb in map(normal, profile)
 
 
-def _reader(root: Any) -> Generator:
-    from random import Random
-
-    return Generator(root, Random(0))
+# What names something else in passing: nobody asks for a change of it, and a part or an action is of its own item.
+_LINKING = frozenset(("create", "list", "search", "document"))
 
 
-def find_entity(root: Any, many: bool, id_name: str, noun: str, fields: set[str]) -> Entity | None:
-    """Find where a response shows an item: at its root, or in an envelope of at most two levels.
-
-    Args:
-        root: The response's schema.
-        many: Whether an array of items is sought.
-        id_name: The path parameter that names an item.
-        noun: As `pet`.
-        fields: Normal names that requests write.
-    """
-    reader = _reader(root)
-    best: tuple[int, int, Entity] | None = None
-    queue: list[tuple[tuple[str, ...], Any]] = [((), root)]
-    while queue:
-        path, schema = queue.pop(0)
-        merged = _plain(reader, schema)
-        if merged is None:
+def _links(route: Route, resources: dict[str, Resource]) -> tuple[tuple[str, str], ...]:
+    """Return the required arguments outside of the path that are ids of items which the API lists or creates."""
+    tool, found = route.operation.tool, []
+    for key in tool.required if route.role in _LINKING else ():
+        place, name = route.operation.placement.get(key, ("path", key))
+        stem = re.fullmatch(r"(.+) (?:id|uuid)", words_of(name))
+        if place not in {"field", "form", "query"} or stem is None:
             continue
-        item = merged
-        if many:
-            item = _plain(reader, merged.get("items")) or {} if "items" in merged else {}
-        properties = item.get("properties", {})
-        if properties and (not many or "items" in merged):
-            id_field = _id_field(reader, properties, id_name, noun)
-            score = 2 * bool(id_field) + sum(normal(name) in fields for name in properties)
-            if score and (best is None or (score, -len(path)) > best[:2]):
-                best = (
-                    score,
-                    -len(path),
-                    Entity(path, many, properties, id_field, frozenset(item.get("required", ()))),
-                )
-        if len(path) < 2:
-            queue += [
-                ((*path, name), inner) for name, inner in list(merged.get("properties", {}).items())[:60]
-            ]
-    return best[2] if best else None
+        named = [
+            shape
+            for shape, resource in resources.items()
+            if resource.noun == stem.group(1) and resource.producers and "{}" not in shape
+        ]
+        if named and is_scalar(plain_of(reader_of(tool.input_schema), tool.parameters[key])):
+            # Of several that bear the name, the one in the same part of the API.
+            near = max(named, key=lambda shape: (_shared(shape, route.shape), -len(shape)))
+            found += [(key, near)] if near != route.shape else []
+    return tuple(found)
 
 
-def _plain(reader: Generator, schema: Any) -> dict[str, Any] | None:
-    """Follow references and the first alternative, as the generator does."""
-    if not isinstance(schema, dict):
-        return None
-    try:
-        merged = reader.merged(schema)
-        for _ in range(4):
-            key = next((key for key in ("oneOf", "anyOf") if key in merged), None)
-            if key is None:
-                return merged
-            options = [one for one in merged[key] if isinstance(one, dict) and one != {"type": "null"}]
-            if not options:
-                return merged
-            rest = {word: value for word, value in merged.items() if word not in {"oneOf", "anyOf"}}
-            merged = reader.merged({"allOf": [rest, options[0]]})
-        return merged
-    except (NoInstanceError, RecursionError):
-        return None
-
-
-def _id_field(reader: Generator, properties: dict[str, Any], id_name: str, noun: str) -> str:
-    wanted = [
-        normal(id_name),
-        *_IDS[:7],
-        normal(f"{noun}id"),
-        normal(f"{noun}uuid"),
-        normal(f"{noun}name"),
-        *_IDS[7:],
-    ]
-    names: dict[str, str] = {}
-    for name in properties:
-        names.setdefault(normal(name), name)
-    for want in wanted:
-        found = names.get(normal(want)) if want else None
-        if found is not None and _is_scalar(_plain(reader, properties[found])):
-            return found
-    return ""
-
-
-def _is_scalar(schema: dict[str, Any] | None) -> bool:
-    if schema is None:
-        return False
-    kinds = schema.get("type")
-    if kinds is None:
-        return not any(key in schema for key in ("properties", "items"))
-    return bool({"string", "integer", "number"} & set(kinds if isinstance(kinds, list) else [kinds]))
+def _shared(shape: str, other: str) -> int:
+    """Return how many segments two paths have in common at their beginning."""
+    pairs = zip(shape.split("/"), other.split("/"), strict=False)
+    return next((place for place, (one, two) in enumerate(pairs) if one != two), len(shape.split("/")))

@@ -22,7 +22,9 @@ from planarena.environments.sources.field_kinds import (
 )
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.coherence import aligned
+from planarena.environments.sources.openapi.entities import Entity
 from planarena.environments.sources.openapi.fields import merged_of, placed, told_by
+from planarena.environments.sources.openapi.identifiers import normal, singular, words_of
 from planarena.environments.sources.openapi.naming import is_person, names_of, topic_noun
 from planarena.environments.sources.openapi.relations import (
     chosen,
@@ -32,7 +34,7 @@ from planarena.environments.sources.openapi.relations import (
     related_shape,
     shown_as,
 )
-from planarena.environments.sources.openapi.resources import Api, Entity, Route, normal, singular, words_of
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.sources.openapi.shaping import (
     BEGUN,
     counted,

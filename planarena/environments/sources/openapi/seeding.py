@@ -9,7 +9,8 @@ from typing import Any
 from planarena.environments.contract import ToolError
 from planarena.environments.sources.instances import Generator, NoInstanceError
 from planarena.environments.sources.openapi.emulator import EmulatedApi
-from planarena.environments.sources.openapi.resources import Api, Route, normal
+from planarena.environments.sources.openapi.identifiers import normal
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.sources.openapi.responses import seed_of
 from planarena.environments.state import Record, Store
 

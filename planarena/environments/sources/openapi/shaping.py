@@ -8,8 +8,8 @@ from typing import Any
 
 from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, spaced
 from planarena.environments.sources.openapi.fields import merged_of
+from planarena.environments.sources.openapi.identifiers import normal
 from planarena.environments.sources.openapi.naming import Naming
-from planarena.environments.sources.openapi.resources import normal
 from planarena.environments.state import Record
 
 __all__ = ["BEGUN", "counted", "is_new", "name_alike", "parts_of_name", "with_owners"]

@@ -22,9 +22,10 @@ from planarena.environments.sources.openapi.emulator import (
     id_of,
     state_observable,
 )
+from planarena.environments.sources.openapi.identifiers import normal
 from planarena.environments.sources.openapi.naming import names_of
 from planarena.environments.sources.openapi.relations import related_shape
-from planarena.environments.sources.openapi.resources import Api, Route, analyse, normal
+from planarena.environments.sources.openapi.resources import Api, Route, analyse
 from planarena.environments.sources.openapi.schemas import Results, compile_arguments
 from planarena.environments.sources.openapi.seeding import seed_tables
 from planarena.environments.sources.openapi.surfacing import surfaced_arguments, surfaced_result

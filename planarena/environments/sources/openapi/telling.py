@@ -20,6 +20,7 @@ from planarena.environments.sources.openapi.asking import (
     tells_nature,
 )
 from planarena.environments.sources.openapi.fields import merged_of
+from planarena.environments.sources.openapi.identifiers import normal, singular, words_of
 from planarena.environments.sources.openapi.labels import (
     choice_words,
     is_label,
@@ -29,7 +30,7 @@ from planarena.environments.sources.openapi.labels import (
 )
 from planarena.environments.sources.openapi.naming import HANDLES, is_person, names_of
 from planarena.environments.sources.openapi.relations import listing
-from planarena.environments.sources.openapi.resources import Api, Route, normal, singular, words_of
+from planarena.environments.sources.openapi.resources import Api, Route
 from planarena.environments.sources.things import generic_names, has_titles
 from planarena.environments.wording import parse_pointer
 

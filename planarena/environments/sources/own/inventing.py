@@ -10,7 +10,7 @@ from typing import Any
 from planarena.environments.contract import BOUND
 from planarena.environments.sources.generic_wording import is_sayable, sayable_value
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.resources import words_of
+from planarena.environments.sources.openapi.identifiers import words_of
 from planarena.environments.sources.own.likely import likely_value
 from planarena.environments.sources.own.reading import properties_of
 from planarena.records.canonical import CanonicalError, canonical_bytes

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from planarena.environments.sources.field_kinds import kind_of_number, kind_of_text, moment_of
-from planarena.environments.sources.openapi.resources import singular, words_of
+from planarena.environments.sources.openapi.identifiers import singular, words_of
 from planarena.environments.sources.things import has_people, has_titles
 from planarena.environments.sources.vocabulary import Vocabulary
 

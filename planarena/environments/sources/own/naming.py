@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from planarena.environments.sources.openapi.resources import normal, words_of
+from planarena.environments.sources.openapi.identifiers import normal, words_of
 from planarena.tools.tool import Effect, Tool
 
 __all__ = [

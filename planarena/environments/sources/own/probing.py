@@ -17,7 +17,7 @@ import msgspec
 from planarena.environments.sources.field_kinds import kind_of_text
 from planarena.environments.sources.generic_wording import is_sayable, reportable, sayable_value, words_of
 from planarena.environments.sources.instances import Generator, NoInstanceError
-from planarena.environments.sources.openapi.resources import normal
+from planarena.environments.sources.openapi.identifiers import normal
 from planarena.environments.sources.own.drawn import Form, find_drawn
 from planarena.environments.sources.own.likely import likely_value
 from planarena.environments.sources.own.naming import (

@@ -75,16 +75,7 @@ def reports_of(
     done = _done(tool, deed, of)
     listed = next((entry for entry in records if entry[2]), None)
     if listed is not None and outputs and outputs[0].startswith(f"{listed[0]}/0/"):
-        pointer, record, _ = listed
-        if deed.verb in {"search", "find", "lookup", "query"} and spoken is not None:
-            if re.search(SEARCHED, words_of(spoken.name)) is None:
-                return _shown(f"{plural(record.noun)} with {described(spoken)}", f"{{{pointer}*}}")
-            return (f"I found {{{pointer}*}}", f'for "{{{spoken.name}}}" I found {{{pointer}*}}')
-        if deed.verb in {"search", "find", "lookup", "query"}:
-            return (f"I found {{{pointer}*}}",)
-        if not deed.many and deed.verb != "list" and deed.noun:
-            return (f"here is the {deed.noun}{_about(spoken, tool)}: {{{pointer}*}}",)
-        return _shown(f"{plural(record.noun)}{_about(spoken, tool)}", f"{{{pointer}*}}")
+        return _of_list(tool, deed, listed[0], listed[1], spoken)
     strings = plain_list(sample)
     if strings is not None and outputs == (f"{strings}/0",):
         own = words_of(strings.rsplit("/", maxsplit=1)[-1])
@@ -107,7 +98,6 @@ def reports_of(
         # What is a phrase of its own, as "26 degrees in Oslo", may say it itself.
         about = "" if isinstance(sample, str) and " " in sample else _about(spoken, tool)
         return (f"the {what}{about} is {{}}",) if tool.effects == "read" and deed.verb in {"", "get", "check", "show", "tell", "compute", "calculate"} and what else ("the result is {}",) if tool.effects == "read" else (done or "the answer is {}",)  # fmt: skip
-    name = next((one for one in outputs if words_of(one.rsplit("/", maxsplit=1)[-1]) in NAMES), None)
     if tool.effects != "read":
         made = done or f"the {noun} is settled"
         if len(outputs) == 1 and words_of(outputs[0].rsplit("/", maxsplit=1)[-1]) == deed.noun and done:
@@ -115,6 +105,34 @@ def reports_of(
         if len(outputs) > 1:
             return (f"{made}; {_joined(_news(one).removeprefix(', and ') for one in outputs)}",)
         return (f"{made}{''.join(map(_news, outputs))}",)
+    return _of_fields(tool, deed, noun, outputs, arguments, spoken)
+
+
+def _of_list(
+    tool: Tool, deed: Deed, pointer: str, record: Record, spoken: Argument | None
+) -> tuple[str, ...]:
+    """Return clauses that tell the records of a list."""
+    if deed.verb in {"search", "find", "lookup", "query"} and spoken is not None:
+        if re.search(SEARCHED, words_of(spoken.name)) is None:
+            return _shown(f"{plural(record.noun)} with {described(spoken)}", f"{{{pointer}*}}")
+        return (f"I found {{{pointer}*}}", f'for "{{{spoken.name}}}" I found {{{pointer}*}}')
+    if deed.verb in {"search", "find", "lookup", "query"}:
+        return (f"I found {{{pointer}*}}",)
+    if not deed.many and deed.verb != "list" and deed.noun:
+        return (f"here is the {deed.noun}{_about(spoken, tool)}: {{{pointer}*}}",)
+    return _shown(f"{plural(record.noun)}{_about(spoken, tool)}", f"{{{pointer}*}}")
+
+
+def _of_fields(
+    tool: Tool,
+    deed: Deed,
+    noun: str,
+    outputs: Sequence[str],
+    arguments: Sequence[Argument],
+    spoken: Argument | None,
+) -> tuple[str, ...]:
+    """Return clauses that tell the fields which a look-up shows."""
+    name = next((one for one in outputs if words_of(one.rsplit("/", maxsplit=1)[-1]) in NAMES), None)
     told = [one for one in outputs if one != name]
     facts, said = [_fact(one) for one in told], _joined(f"the {_fact(one)}" for one in told)
     if name is not None:

@@ -10,7 +10,8 @@ from planarena.environments.wording import parse_pointer
 from planarena.episodes import Episode
 from planarena.pipeline.execute.aims.choosing import Misfit
 from planarena.pipeline.execute.aims.drawing import AimDraw
-from planarena.pipeline.execute.drafting import Line, Settled, settle, twin
+from planarena.pipeline.execute.drafting import Settled, settle, twin
+from planarena.pipeline.execute.ordering import Line
 from planarena.proofs import find_dependences
 from planarena.records.canonical import canonical_json
 from planarena.tasks.atoms import Binding, Call

@@ -16,7 +16,6 @@ from planarena.environments.wording import parse_pointer
 from planarena.generate.semantic_values import semantic_values
 from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, prove_aims
 from planarena.pipeline.execute.drafting import (
-    Line,
     later,
     lines_of,
     owned,
@@ -26,6 +25,7 @@ from planarena.pipeline.execute.drafting import (
     settled_with,
     twin,
 )
+from planarena.pipeline.execute.ordering import Line
 from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, Talk
 from planarena.records.canonical import content_id

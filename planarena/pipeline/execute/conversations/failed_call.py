@@ -20,7 +20,6 @@ from planarena.environments.wording import parse_pointer
 from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, prove_aims
 from planarena.pipeline.execute.conversations.change_of_mind import other_values
 from planarena.pipeline.execute.drafting import (
-    Line,
     lines_of,
     moved,
     placed,
@@ -28,6 +27,7 @@ from planarena.pipeline.execute.drafting import (
     settled_with,
     twin,
 )
+from planarena.pipeline.execute.ordering import Line
 from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, Step, Talk
 from planarena.tasks.atoms import resolve

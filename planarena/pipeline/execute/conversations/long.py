@@ -9,7 +9,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, go_on
-from planarena.pipeline.execute.drafting import Line, Settled, lines_of, owned, settle, twin
+from planarena.pipeline.execute.drafting import Settled, lines_of, owned, settle, twin
+from planarena.pipeline.execute.ordering import Line
 from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Executed, Talk
 

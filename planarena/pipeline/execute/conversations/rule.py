@@ -18,7 +18,6 @@ from planarena.pipeline.aimed import Aimed
 from planarena.pipeline.execute.aims import AimDraw, Misfit, draw_again, prove_aims
 from planarena.pipeline.execute.carried import carried
 from planarena.pipeline.execute.drafting import (
-    Line,
     Settled,
     later,
     lines_of,
@@ -28,6 +27,7 @@ from planarena.pipeline.execute.drafting import (
     settled_with,
     twin,
 )
+from planarena.pipeline.execute.ordering import Line
 from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, RuleCheck, Step, Talk
 from planarena.tasks.atoms import Binding, Call

@@ -92,7 +92,7 @@ def make_drive(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     story = {
         "topic": situation["title"], "team": [name.split()[0] for name in team],
         "owners": sorted({record["owner"] for record in drive.documents.values()} - {user}) or [user],
-        "guests": [*(address[name] for name in outsiders), address[team[3]]], **meet(shared, names[1:], address),
+        "guests": [address[name] for name in (*outsiders, team[3])], **meet(shared, names[1:], address),
     }  # fmt: skip
     return Seed(tables, situation["title"], situation["description"], facts, story)
 

@@ -86,8 +86,8 @@ def _stock(rng: Random, items: Table, warehouses: list[str]) -> Table:
         spans = {short: (0, point - 1), full: (4 * point, 7 * point)}
         for name in warehouses:
             stock_id = _new_id("stk", item_id, name)
-            on_hand = rng.randint(*spans.get(name, (point, 2 * point)))
-            stock[stock_id] = {"stock_id": stock_id, "item_id": item_id, "warehouse": name, "on_hand": on_hand}
+            units = rng.randint(*spans.get(name, (point, 2 * point)))
+            stock[stock_id] = {"stock_id": stock_id, "item_id": item_id, "warehouse": name, "on_hand": units}
     return stock
 
 

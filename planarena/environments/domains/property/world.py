@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -30,18 +30,15 @@ def end_of_month(day: str, months: int) -> str:
 
 
 def _working_day(now: str, days: int) -> str:
-    found = date.fromisoformat(now[:10]) + timedelta(days=days)
-    return (found + timedelta(days=max(0, 7 - found.weekday()) if found.weekday() > 4 else 0)).isoformat()
+    """Return the day so many days later, or the first working day after it."""
+    return scenes.working_day(scenes.day_after(now, days - 1), 1)
 
 
 def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) -> Seed:
     """Make a letting agency, a pure function of `rng` and `shared`."""
-    people = scenes.load_people()
     now = f"2026-{rng.randint(1, 12):02d}-{rng.randint(2, 20):02d}T{rng.choice(('08:40', '09:10', '13:30'))}"
     now = scenes.keep(shared, "now", now)
-    given, family = rng.sample(people["given"], 19), rng.sample(people["family"], 19)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    user, *others = scenes.cast_people(names, shared, clients=True)
+    user, *others = scenes.draw_people(rng, 19, shared, clients=True)
     buildings = rng.sample(texts["buildings"], 3)
     flats, meters = _flats(rng, buildings, now)
     tenants = _tenants(rng, others[:9], flats, now, shared)
@@ -49,13 +46,11 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
     situation = rng.choice(scenes.in_season(texts["situations"], now))
     told = {"user": user, "building": buildings[0], "other": buildings[1], "tenant": others[0]}
     tables = {
-        "flats": flats,
-        "meters": meters,
-        "tenants": tenants,
+        "flats": flats, "meters": meters, "tenants": tenants,
         "repairs": _repairs(rng, texts["faults"], buildings, flats, now),
         "firms": _firms(rng, texts["firms"], now),
         "slots": _slots(rng, others[12:], flats, now),
-    }
+    }  # fmt: skip
     story = {
         "buildings": buildings,
         "applicants": others[9:12],
@@ -84,10 +79,8 @@ def _flats(rng: Random, buildings: list[str], now: str) -> tuple[Table, Table]:
             }  # fmt: skip
             second = rng.choice((("gas", 900, 9000), ("water", 90, 900)))
             for kind, least, most in (("electricity", 3000, 3900), second):
-                meter_id, read_on = (
-                    _new_id("mtr", flat_id, kind),
-                    scenes.day_after(now, -rng.randint(60, 300)),
-                )
+                meter_id = _new_id("mtr", flat_id, kind)
+                read_on = scenes.day_after(now, -rng.randint(60, 300))
                 meters[meter_id] = {
                     "meter_id": meter_id, "flat_id": flat_id, "kind": kind, "reading": rng.randint(least, most),
                     "read_on": read_on,
@@ -132,10 +125,8 @@ def _firms(rng: Random, firms: Any, now: str) -> Table:
     """Three firms a trade; whoever comes soonest is never the cheapest."""
     found: Table = {}
     for trade in TRADES:
-        days, (low, middle, high) = (
-            sorted(rng.sample(range(1, 13), 3)),
-            sorted(rng.sample(range(35, 125, 5), 3)),
-        )
+        days = sorted(rng.sample(range(1, 13), 3))
+        low, middle, high = sorted(rng.sample(range(35, 125, 5), 3))
         fees = rng.choice(((middle, high, low), (high, low, middle)))
         for name, ahead, fee in zip(rng.sample(firms[trade], 3), days, fees, strict=True):
             firm_id = _new_id("trd", name)

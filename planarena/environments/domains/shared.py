@@ -22,8 +22,8 @@ from planarena.data import load_yaml
 from planarena.environments.contract import Seed
 
 __all__ = [
-    "Shared", "beside", "cast_people", "day_after", "draw_people", "hand_on", "in_season", "keep", "load_people",
-    "mail_of", "meet", "working_day",
+    "Shared", "beside", "cast_people", "day_after", "draw_people", "first_working_day", "hand_on", "in_season", "keep",
+    "load_people", "mail_of", "meet", "working_day",
 ]  # fmt: skip
 
 Shared = Mapping[str, Any]
@@ -78,6 +78,11 @@ def working_day(start: str, days: int) -> str:
         day += timedelta(days=1)
         days -= day.weekday() < 5
     return day.isoformat()
+
+
+def first_working_day(start: str) -> str:
+    """Return the day of a date or moment if it is a working day, or else the first one after it."""
+    return working_day(day_after(start, -1), 1)
 
 
 def in_season(entries: Iterable[Mapping[str, Any]], now: str) -> list[Any]:

@@ -6,13 +6,13 @@ from random import Random
 from typing import Annotated, Literal, cast
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared, working_day
+from planarena.environments.domains.shared import Shared, first_working_day, working_day
 from planarena.environments.domains.types import Count, Date, EmailAddress, Person
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, make_leave_desk, on_or_after
+from .world import PROPOSALS, make_leave_desk
 
 __all__ = ["Hr"]
 
@@ -119,7 +119,7 @@ class Hr(Environment):
         employee = self.require("employees", employee_id, "employee")
         if start <= self.today:
             raise ToolError("in_the_past", f"{start} is not still to come.")
-        if on_or_after(start) != start:
+        if first_working_day(start) != start:
             raise ToolError("not_a_working_day", f"{start} is on a weekend.")
         entitled, taken, pending = self._days(employee, kind)
         if entitled - taken - pending < days:

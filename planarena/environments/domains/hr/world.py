@@ -11,17 +11,12 @@ from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains import shared as scenes
 from planarena.environments.state import Record
 
-__all__ = ["PROPOSALS", "make_leave_desk", "on_or_after"]
+__all__ = ["PROPOSALS", "make_leave_desk"]
 
 Table = dict[str, Record]
 _TEAM = 5
 _KINDS = ("vacation", "special leave", "study leave")
 _new_id = Environment.new_id
-
-
-def on_or_after(day: str) -> str:
-    """Return a day if it is a working day, or else the first one after it."""
-    return scenes.working_day(scenes.day_after(day, -1), 1)
 
 
 def make_leave_desk(texts: Any, rng: Random, shared: scenes.Shared | None = None) -> Seed:
@@ -64,7 +59,7 @@ def _requests(employees: Table, teams: list[str], notes: list[str], today: str, 
     requests: Table = {}
 
     def ask(employee_id: str, ahead: int, days: int, substitute: str = "") -> None:
-        start = on_or_after(scenes.day_after(today, ahead))
+        start = scenes.first_working_day(scenes.day_after(today, ahead))
         request_id = _new_id("req", employee_id, start)
         kind = "vacation"
         if days == 2 and rng.random() < 0.5:
@@ -90,7 +85,7 @@ def _requests(employees: Table, teams: list[str], notes: list[str], today: str, 
 
 
 def _day(env: Any, ahead: int) -> str:
-    return on_or_after(scenes.day_after(env.story["today"], ahead))
+    return scenes.first_working_day(scenes.day_after(env.story["today"], ahead))
 
 
 def _request(env: Any, rng: Random) -> Iterator[dict[str, Any]]:

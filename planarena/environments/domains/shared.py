@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 from planarena.data import load_yaml
 from planarena.environments.contract import Seed
 
 __all__ = [
-    "Shared", "beside", "cast_people", "day_after", "hand_on", "in_season", "keep", "load_people", "mail_of", "meet",
+    "Shared", "beside", "cast_people", "day_after", "draw_people", "first_working_day", "hand_on", "in_season", "keep",
+    "load_people", "mail_of", "meet", "working_day",
 ]  # fmt: skip
 
 Shared = Mapping[str, Any]
@@ -56,9 +58,31 @@ def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) 
     return names[: len(drawn)]
 
 
+def draw_people(rng: Random, number: int, shared: Shared | None = None, clients: bool = False) -> list[str]:
+    """Draw so many full names, the user's first; see `cast_people` for those whom the scenario knows already."""
+    people = load_people()
+    given, family = rng.sample(people["given"], number), rng.sample(people["family"], number)
+    drawn = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+    return cast_people(drawn, shared, clients)
+
+
 def day_after(start: str, days: int) -> str:
     """Return the date some days after a date or moment."""
     return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
+
+
+def working_day(start: str, days: int) -> str:
+    """Return the date some working days (Monday to Friday) after a date or moment."""
+    day = date.fromisoformat(start[:10])
+    while days > 0:
+        day += timedelta(days=1)
+        days -= day.weekday() < 5
+    return day.isoformat()
+
+
+def first_working_day(start: str) -> str:
+    """Return the day of a date or moment if it is a working day, or else the first one after it."""
+    return working_day(day_after(start, -1), 1)
 
 
 def in_season(entries: Iterable[Mapping[str, Any]], now: str) -> list[Any]:

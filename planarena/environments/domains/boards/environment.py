@@ -69,9 +69,7 @@ class Boards(Environment):
             column: The column.
         """
         self._board(board)
-        found = [
-            card for card in self.state.scan("cards") if card["board"] == board and card["column"] == column
-        ]
+        found = self.rows("cards", board=board, column=column)
         if not found:
             raise ToolError("column_empty", f"No card of {board} is in {column}.")
         return {"count": len(found), "cards": _by_due(found)}
@@ -129,14 +127,9 @@ class Boards(Environment):
         if self.state.get("cards", card_id):
             raise ToolError("already_exists", f"{board} already has a card {title}.")
         card = {
-            "card_id": card_id,
-            "title": title,
-            "board": board,
-            "column": "backlog",
-            "creator": self.facts["user_name"],
-            "assignee": "nobody",
-            "due": due,
-        }
+            "card_id": card_id, "title": title, "board": board, "column": "backlog",
+            "creator": self.facts["user_name"], "assignee": "nobody", "due": due,
+        }  # fmt: skip
         return {**self._by(self.state.put("cards", card_id, card)), "open_item_count": 0}
 
     @tool("update", gives=record("title board column"))
@@ -160,11 +153,7 @@ class Boards(Environment):
         if column == "in progress":
             if card["assignee"] == "nobody":
                 raise ToolError("not_assigned", f"Nobody has {card['title']} yet.")
-            running = sum(
-                other["board"] == card["board"] and other["column"] == column
-                for other in self.state.scan("cards")
-            )
-            if running >= MAX_IN_PROGRESS:
+            if len(self.rows("cards", board=card["board"], column=column)) >= MAX_IN_PROGRESS:
                 raise ToolError("column_full", f"{card['board']} has no room for more in progress.")
         return self.state.patch("cards", card_id, column=column)
 
@@ -291,7 +280,7 @@ class Boards(Environment):
         return sorted(self.rows("items", card_id=card_id), key=lambda item: (item["text"], item["item_id"]))
 
     def _refuse_past(self, day: str) -> None:
-        if day < self.now[:10]:
+        if day < self.today:
             raise ToolError("in_the_past", f"{day} has passed.")
 
 

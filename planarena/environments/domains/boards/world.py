@@ -8,16 +8,7 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import (
-    Shared,
-    beside,
-    cast_people,
-    in_season,
-    keep,
-    load_people,
-    mail_of,
-    meet,
-)
+from planarena.environments.domains import shared as scenes
 from planarena.environments.state import Record
 
 __all__ = ["PROPOSALS", "make_boards"]
@@ -27,25 +18,12 @@ _COLUMNS = ("backlog", "backlog", "backlog", "backlog", "in progress", "in progr
 _new_id = Environment.new_id
 
 
-def working_days(today: date, number: int) -> list[str]:
-    """Return the next working days, tomorrow's or the first after it at the head."""
-    days: list[str] = []
-    while len(days) < number:
-        today += timedelta(days=1)
-        if today.weekday() < 5:
-            days.append(today.isoformat())
-    return days
-
-
-def make_boards(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
+def make_boards(texts: Any, rng: Random, shared: scenes.Shared | None = None) -> Seed:
     """Make three boards of one team, a pure function of `rng` and `shared`."""
-    people = load_people()
     now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), rng.randint(8, 11), 30)
-    now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
-    days = working_days(now.date(), 10)
-    given, family = rng.sample(people["given"], 11), rng.sample(people["family"], 11)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    user, *team = cast_people(names, shared)
+    now = datetime.fromisoformat(scenes.keep(shared, "now", now.isoformat()))
+    days = [scenes.working_day(now.isoformat(), ahead) for ahead in range(1, 11)]
+    user, *team = scenes.draw_people(rng, 11, shared)
     # The first three belong to every board, the last two to none.
     core, others = team[:3], team[3:8]
     themes = rng.sample(sorted(texts["themes"]), 3)
@@ -54,8 +32,9 @@ def make_boards(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
         members = [user, *core, *rng.sample(others, 2)]
         tables["boards"][theme] = {"name": theme, "members": members}
         _fill_board(tables, theme, members, texts["themes"][theme], (now.date(), days), rng)
-    situation = rng.choice(in_season(texts["situations"], now.isoformat()))
+    situation = rng.choice(scenes.in_season(texts["situations"], now.isoformat()))
     told = {"user": user, "board": themes[0], "person": core[0]}
+    mails = {name: scenes.mail_of(name, "example.com", shared) for name in team}
     return Seed(
         tables,
         situation["title"].format(**told),
@@ -66,7 +45,7 @@ def make_boards(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             "core": core,
             "outsiders": team[8:],
             "days": days,
-            **meet(shared, team[:6], {name: mail_of(name, "example.com", shared) for name in team}),
+            **scenes.meet(shared, team[:6], mails),
         },
     )
 
@@ -124,7 +103,7 @@ def _new_cards(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample(env.story["boards"], 2)
     themes = env.seeds()["themes"]
     # The day of another card may be meant, but not that of a task in a calendar, which has nothing to do with it.
-    due = rng.choice(env.story["days"][2:]) if beside(env.story, "calendar") else BOUND
+    due = rng.choice(env.story["days"][2:]) if scenes.beside(env.story, "calendar") else BOUND
     yield {"board": first, "title": rng.choice(themes[first]["new"]), "due": due}
     title = rng.choice(themes[second]["new"])
     yield {"board": second, "title": title, "due": rng.choice(env.story["days"][3:])}
@@ -134,7 +113,7 @@ def _new_members(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = env.story["outsiders"][:2]
     board, other = rng.sample(env.story["boards"], 2)
     yield {"board": board, "name": first}
-    yield {"board": other, "name": BOUND if beside(env.story, "calendar") else second}
+    yield {"board": other, "name": BOUND if scenes.beside(env.story, "calendar") else second}
 
 
 def _comments(env: Any, rng: Random) -> Iterator[dict[str, Any]]:

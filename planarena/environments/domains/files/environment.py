@@ -16,7 +16,6 @@ from .world import PROPOSALS, make_drive
 
 __all__ = ["Files"]
 
-
 DocumentId = Annotated[str, Semantic("document_id", hidden=True)]
 FolderId = Annotated[str, Semantic("document_folder_id", hidden=True)]
 VersionId = Annotated[str, Semantic("document_version_id", hidden=True)]
@@ -42,6 +41,13 @@ record = Fields(
     trash_id=TrashId, deleted=Datetime, quota_mb=Megabytes, used_mb=Megabytes, free_mb=Megabytes,
 )  # fmt: skip
 SHARE = record("share_id title address role")
+DOCUMENT = record("document_id title kind owner modified size_mb")
+SHEET = record(
+    "document_id title kind folder_id folder owner owner_address modified size_mb tags shares",
+    shares=[record("share_id address role granted")],
+)
+VERSION = record("version_id number saved author author_address note")
+TRASHED = record("trash_id title size_mb deleted")
 
 
 class Files(Environment):
@@ -56,10 +62,7 @@ class Files(Environment):
         """Make a drive around one situation."""
         return make_drive(cls.seeds(), rng, shared)
 
-    @tool(
-        "read",
-        gives=record("count documents", documents=[record("document_id title kind owner modified size_mb")]),
-    )
+    @tool("read", gives=record("count documents", documents=[DOCUMENT]))
     def find_documents(
         self,
         keyword: TitleWord | None = None,
@@ -78,26 +81,15 @@ class Files(Environment):
             kind: Kind of the documents.
         """
         folder_id = None if folder is None else self._folder_named(folder)
-        word = None if keyword is None else keyword.casefold()
-        found = [
-            document
-            for document in self.state.scan("documents")
-            if (word is None or word in document["title"].casefold())
-            and (folder_id is None or document["folder_id"] == folder_id)
-            and (owner is None or document["owner"] == owner)
-            and (tag is None or tag in document["tags"])
-            and (kind is None or document["kind"] == kind)
-        ]
+        wanted = {"folder_id": folder_id, "owner": owner, "kind": kind}
+        given = {field: value for field, value in wanted.items() if value is not None}
+        word = (keyword or "").casefold()
+        found = [row for row in self.rows("documents", **given) if word in row["title"].casefold()]
+        found = [row for row in found if tag is None or tag in row["tags"]]
         found.sort(key=lambda document: (document["modified"], document["document_id"]), reverse=True)
         return {"count": len(found), "documents": found[:10]}
 
-    @tool(
-        "read",
-        gives=record(
-            "document_id title kind folder_id folder owner owner_address modified size_mb tags shares",
-            shares=[record("share_id address role granted")],
-        ),
-    )
+    @tool("read", gives=SHEET)
     def get_document_details(self, document_id: DocumentId) -> Result:
         """Show folder, owner, size, tags and shares of a document; the most recently granted share comes first.
 
@@ -107,21 +99,10 @@ class Files(Environment):
         document = self.require("documents", document_id, "document")
         shares = self.rows("shares", document_id=document_id)
         shares.sort(key=lambda share: (share["granted"], share["share_id"]), reverse=True)
-        keys = ("share_id", "address", "role", "granted")
-        return {
-            **document,
-            "folder": self._folder_name(document["folder_id"]),
-            "owner_address": self._address_of(document["owner"]),
-            "shares": [{key: share[key] for key in keys} for share in shares],
-        }
+        folder, address = self._folder_name(document["folder_id"]), self._address_of(document["owner"])
+        return {**document, "folder": folder, "owner_address": address, "shares": shares}
 
-    @tool(
-        "read",
-        gives=record(
-            "title version_count versions",
-            versions=[record("version_id number saved author author_address note")],
-        ),
-    )
+    @tool("read", gives=record("title version_count versions", versions=[VERSION]))
     def list_document_versions(self, document_id: DocumentId) -> Result:
         """List the versions of a document with authors and notes, the current version first.
 
@@ -151,14 +132,8 @@ class Files(Environment):
         if version["size_mb"] - document["size_mb"] > self._storage()[1]:
             raise ToolError("quota_exceeded", "The drive has no room for the earlier version.")
         restored_id = self.new_id("ver", document_id, newest + 1)
-        restored = {
-            **version,
-            "version_id": restored_id,
-            "number": newest + 1,
-            "saved": self.now,
-            "author": self.facts["user_name"],
-        }
-        self.state.put("versions", restored_id, restored)
+        restored = {**version, "version_id": restored_id, "number": newest + 1, "saved": self.now}
+        self.state.put("versions", restored_id, {**restored, "author": self.facts["user_name"]})
         document = self.state.patch("documents", document_id, modified=self.now, size_mb=version["size_mb"])
         return {**document, "restored_number": version["number"], "current_number": newest + 1}
 
@@ -207,14 +182,9 @@ class Files(Environment):
         user = self.facts["user_name"]
         version_id = self.new_id("ver", copy_id, 1)
         version = {
-            "version_id": version_id,
-            "document_id": copy_id,
-            "number": 1,
-            "saved": self.now,
-            "author": user,
-            "note": f"Copy of {document['title']}",
-            "size_mb": document["size_mb"],
-        }
+            "version_id": version_id, "document_id": copy_id, "number": 1, "saved": self.now, "author": user,
+            "note": f"Copy of {document['title']}", "size_mb": document["size_mb"],
+        }  # fmt: skip
         self.state.put("versions", version_id, version)
         copy = {**document, "document_id": copy_id, "title": title, "owner": user, "modified": self.now}
         self.state.put("documents", copy_id, copy)
@@ -235,14 +205,9 @@ class Files(Environment):
         share_id = self.new_id("shr", document_id, address)
         if self.state.get("shares", share_id):
             raise ToolError("already_shared", f"{address} already has access to {document['title']}.")
-        share = {
-            "share_id": share_id,
-            "document_id": document_id,
-            "address": address,
-            "role": role,
-            "granted": self.now,
-        }
-        return {**self.state.put("shares", share_id, share), "title": document["title"]}
+        share = {"share_id": share_id, "document_id": document_id, "address": address, "role": role}
+        self.state.put("shares", share_id, {**share, "granted": self.now})
+        return {**share, "title": document["title"]}
 
     @tool("update", gives=SHARE)
     def change_document_access(self, share_id: ShareId, role: Role) -> Result:
@@ -271,10 +236,7 @@ class Files(Environment):
             raise ToolError("already_tagged", f"{document['title']} already has the tag {tag}.")
         return self.state.patch("documents", document_id, tags=sorted([*document["tags"], tag]))
 
-    @tool(
-        "read",
-        gives=record("quota_mb used_mb free_mb trashed", trashed=[record("trash_id title size_mb deleted")]),
-    )
+    @tool("read", gives=record("quota_mb used_mb free_mb trashed", trashed=[TRASHED]))
     def check_drive_storage(self) -> Result:
         """Show how full the drive is and what lies in its trash, the largest document first."""
         used, free = self._storage()
@@ -306,10 +268,9 @@ class Files(Environment):
         return sorted(found, key=lambda version: version["number"], reverse=True)
 
     def _folder_named(self, name: str) -> str:
-        found = self.rows("folders", folder=name)
-        if not found:
-            raise ToolError("no_such_folder", f"There is no folder named {name}.")
-        return cast(str, found[0]["folder_id"])
+        for folder in self.rows("folders", folder=name):
+            return cast(str, folder["folder_id"])
+        raise ToolError("no_such_folder", f"There is no folder named {name}.")
 
     def _folder_name(self, folder_id: str) -> str:
         return cast(str, self.require("folders", folder_id, "folder")["folder"])

@@ -8,30 +8,24 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import Shared, cast_people, keep, load_people, mail_of, meet
+from planarena.environments.domains.shared import Shared, draw_people, keep, mail_of, meet
 from planarena.environments.state import Record
 
 __all__ = ["PROPOSALS", "make_drive"]
 
 Table = dict[str, Record]
+_ROLES = ("viewer", "commenter", "editor")
 _new_id = Environment.new_id
-_SIZES_MB = {
-    "text": (1, 30),
-    "spreadsheet": (1, 60),
-    "presentation": (30, 240),
-    "pdf": (5, 120),
-    "image": (20, 180),
-}
 
 
 class _Drive:
     """A drive that fills up: documents with their versions, and who else may see them."""
 
     def __init__(self, texts: Any, situation: Any, now: datetime, rng: Random) -> None:
-        self.everyday, self.situation, self.now, self.rng = texts["everyday"], situation, now, rng
-        self.folders = {
-            name: _new_id("fld", name) for name in (*situation["folders"], *self.everyday["folders"])
-        }
+        self.everyday, self.sizes = texts["everyday"], texts["sizes"]
+        self.situation, self.now, self.rng = situation, now, rng
+        folders = (*situation["folders"], *self.everyday["folders"])
+        self.folders = {name: _new_id("fld", name) for name in folders}
         self.documents: Table = {}
         self.versions: Table = {}
         self.shares: Table = {}
@@ -44,56 +38,40 @@ class _Drive:
     def add(self, title: str, kind: str, folder: str, owner: str, history: list[tuple[str, str]]) -> Record:
         """Add a document; `history` is the authors and notes of its versions, the oldest first."""
         rng, document_id = self.rng, _new_id("doc", title, folder)
-        low, high = _SIZES_MB[kind]
+        low, high = self.sizes[kind]
         age = rng.randint(2, 60) + 30 * len(history)
         for number, (author, note) in enumerate(history, 1):
             version_id = _new_id("ver", document_id, number)
             age -= rng.randint(5, 25)
             last = self.versions[version_id] = {
-                "version_id": version_id,
-                "document_id": document_id,
-                "number": number,
-                "saved": self.before(max(age, 1) + 24),
-                "author": author,
-                "note": note,
+                "version_id": version_id, "document_id": document_id, "number": number,
+                "saved": self.before(max(age, 1) + 24), "author": author, "note": note,
                 "size_mb": rng.randint(low, high) / 10,
-            }
+            }  # fmt: skip
         tags = (self.situation if folder in self.situation["folders"] else self.everyday)["tags"]
         record = self.documents[document_id] = {
-            "document_id": document_id,
-            "title": title,
-            "kind": kind,
-            "folder_id": self.folders[folder],
-            "owner": owner,
-            "modified": last["saved"],
-            "size_mb": last["size_mb"],
+            "document_id": document_id, "title": title, "kind": kind, "folder_id": self.folders[folder],
+            "owner": owner, "modified": last["saved"], "size_mb": last["size_mb"],
             "tags": sorted(rng.sample(tags, rng.randint(1, 2))),
-        }
+        }  # fmt: skip
         return record
 
     def share(self, document_id: str, address: str) -> None:
         """Let somebody see a document."""
         share_id = _new_id("shr", document_id, address)
         self.shares[share_id] = {
-            "share_id": share_id,
-            "document_id": document_id,
-            "address": address,
-            "role": self.rng.choice(("viewer", "commenter", "editor")),
-            "granted": self.before(self.rng.randint(200, 900)),
-        }
+            "share_id": share_id, "document_id": document_id, "address": address,
+            "role": self.rng.choice(_ROLES), "granted": self.before(self.rng.randint(200, 900)),
+        }  # fmt: skip
 
 
 def make_drive(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     """Make a drive; in a scenario of several domains its people are on it, and customers are guests."""
-    people = load_people()
     situation = rng.choice(texts["situations"])
     now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), 9, 0)
-    if shared is not None:
-        situation = texts["joint"].get(shared.get("lead"), situation)
-        now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
-    given, family = rng.sample(people["given"], 7), rng.sample(people["family"], 7)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    names = cast_people(names, shared)
+    now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
+    situation = texts["joint"].get((shared or {}).get("lead"), situation)
+    names = draw_people(rng, 7, shared)
     domain = rng.choice(texts["domains"])
     address = {name: mail_of(name, domain, shared) for name in names}
     address[names[0]] = keep(shared, "user_address", address[names[0]])
@@ -106,26 +84,17 @@ def make_drive(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     quota = round(sum(sizes) + max(sizes) * rng.uniform(1.2, 2.5))
     tables: dict[str, Table] = {
         "folders": {key: {"folder_id": key, "folder": name} for name, key in drive.folders.items()},
-        "documents": drive.documents,
-        "versions": drive.versions,
-        "shares": drive.shares,
-        "trash": trash,
+        "documents": drive.documents, "versions": drive.versions, "shares": drive.shares, "trash": trash,
         "people": {name: {"name": name, "address": address[name]} for name in names},
         "account": {"quota": {"quota_mb": float(quota)}},
-    }
-    return Seed(
-        tables,
-        situation["title"],
-        situation["description"],
-        {"now": now.isoformat(timespec="minutes"), "user_name": user, "user_address": address[user]},
-        {
-            "topic": situation["title"],
-            "team": [name.split()[0] for name in team],
-            "owners": sorted({record["owner"] for record in drive.documents.values()} - {user}) or [user],
-            "guests": [*(address[name] for name in outsiders), address[team[3]]],
-            **meet(shared, names[1:], address),
-        },
-    )
+    }  # fmt: skip
+    facts = {"now": now.isoformat(timespec="minutes"), "user_name": user, "user_address": address[user]}
+    story = {
+        "topic": situation["title"], "team": [name.split()[0] for name in team],
+        "owners": sorted({record["owner"] for record in drive.documents.values()} - {user}) or [user],
+        "guests": [address[name] for name in (*outsiders, team[3])], **meet(shared, names[1:], address),
+    }  # fmt: skip
+    return Seed(tables, situation["title"], situation["description"], facts, story)
 
 
 def _fill(drive: _Drive, user: str, team: list[str], address: dict[str, str]) -> Table:
@@ -185,21 +154,18 @@ def _share(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample(env.story["guests"], 2)
     yield {"address": first, "role": rng.choice(("viewer", "commenter"))}
     yield {"address": BOUND if "beside" in env.story else second, "role": "editor"}
-    yield {"address": BOUND, "role": rng.choice(("viewer", "commenter", "editor"))}
+    yield {"address": BOUND, "role": rng.choice(_ROLES)}
 
 
 PROPOSALS: dict[str, Proposer] = {
-    "find_documents": _find,
-    "get_document_details": lambda _env, _rng: [{}],
-    "list_document_versions": lambda _env, _rng: [{}],
-    "restore_document_version": lambda _env, _rng: [{}],
+    "find_documents": _find, "get_document_details": lambda _env, _rng: [{}],
+    "list_document_versions": lambda _env, _rng: [{}], "restore_document_version": lambda _env, _rng: [{}],
     "create_document_folder": lambda env, rng: [{"name": name} for name in _two_new(env, "new_folders", rng)],
     "move_document": lambda _env, _rng: [{}],
     "copy_document": lambda env, rng: [{"title": title} for title in _two_new(env, "copies", rng)],
     "share_document": _share,
     # One only: a share changed twice in a request would be a change undone.
-    "change_document_access": lambda _env, rng: [{"role": rng.choice(("viewer", "commenter", "editor"))}],
+    "change_document_access": lambda _env, rng: [{"role": rng.choice(_ROLES)}],
     "tag_document": lambda env, rng: [{"tag": tag} for tag in _two_new(env, "new_tags", rng)],
-    "check_drive_storage": lambda _env, _rng: [{}],
-    "restore_trashed_document": lambda _env, _rng: [{}],
-}
+    "check_drive_storage": lambda _env, _rng: [{}], "restore_trashed_document": lambda _env, _rng: [{}],
+}  # fmt: skip

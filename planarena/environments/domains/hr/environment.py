@@ -6,13 +6,13 @@ from random import Random
 from typing import Annotated, Literal, cast
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, first_working_day, working_day
 from planarena.environments.domains.types import Count, Date, EmailAddress, Person
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, is_working_day, leave_end, make_leave_desk, next_working_day
+from .world import PROPOSALS, make_leave_desk
 
 __all__ = ["Hr"]
 
@@ -47,6 +47,9 @@ record = Fields(
     substitute=Substitute, leave_id=LeaveId, stand_in_id=StandInId, substitutions=Count, reason=Reason,
     days_returned=Count,
 )  # fmt: skip
+REQUEST = record("request_id name kind start end submitted")
+ABSENCE = record("leave_id employee_id name back_on substitute")
+COLLEAGUE = record("stand_in_id name position substitutions")
 
 
 class Hr(Environment):
@@ -116,42 +119,24 @@ class Hr(Environment):
         employee = self.require("employees", employee_id, "employee")
         if start <= self.today:
             raise ToolError("in_the_past", f"{start} is not still to come.")
-        if not is_working_day(start):
+        if first_working_day(start) != start:
             raise ToolError("not_a_working_day", f"{start} is on a weekend.")
         entitled, taken, pending = self._days(employee, kind)
         if entitled - taken - pending < days:
             raise ToolError("not_enough_days", f"Only {entitled - taken - pending} days of {kind} are left.")
-        end = leave_end(start, days)
-        for other in self._requests(employee_id):
-            if other["start"] <= end and other["end"] >= start:
-                raise ToolError(
-                    "overlap", f"Other leave begins on {other['start']} and ends on {other['end']}."
-                )
+        end = working_day(start, days - 1)
+        for other in self._away({employee_id: employee}, start, end):
+            raise ToolError("overlap", f"Other leave begins on {other['start']} and ends on {other['end']}.")
         request_id = self.new_id("req", employee_id, start)
         request = {
-            "request_id": request_id,
-            "employee_id": employee_id,
-            "kind": kind,
-            "start": start,
-            "end": end,
-            "days": days,
-            "note": "entered at the leave desk",
-            "status": "pending",
-            "substitute_id": "",
+            "request_id": request_id, "employee_id": employee_id, "kind": kind, "start": start, "end": end,
+            "days": days, "note": "entered at the leave desk", "status": "pending", "substitute_id": "",
             "submitted": self.today,
-        }
+        }  # fmt: skip
         self.state.put("requests", request_id, request)
-        return {
-            "request_id": request_id,
-            "name": employee["name"],
-            "start": start,
-            "end": end,
-            "back_on": next_working_day(end),
-        }
+        return {**request, "name": employee["name"], "back_on": working_day(end, 1)}
 
-    @tool(
-        "read", gives=record("count requests", requests=[record("request_id name kind start end submitted")])
-    )
+    @tool("read", gives=record("count requests", requests=[REQUEST]))
     def list_leave_requests(self, team: Team) -> Result:
         """List the requests of a team that wait for approval, the longest waiting first.
 
@@ -173,18 +158,9 @@ class Hr(Environment):
         Args:
             request_id: The request.
         """
-        row = self.require("requests", request_id, "request")
-        return {
-            **row,
-            "name": self._name(row["employee_id"]),
-            "back_on": next_working_day(row["end"]),
-            "substitute": self._name(row["substitute_id"]),
-        }
+        return self._line(self.require("requests", request_id, "request"))
 
-    @tool(
-        "read",
-        gives=record("count absences", absences=[record("leave_id employee_id name back_on substitute")]),
-    )
+    @tool("read", gives=record("count absences", absences=[ABSENCE]))
     def list_team_absences(self, team: Team, date: Date) -> Result:
         """List who of a team is away on a day with approval, whoever is back first at the head.
 
@@ -197,22 +173,9 @@ class Hr(Environment):
         if not away:
             raise ToolError("nobody_away", f"Everybody in {team} is at work on {date}.")
         away.sort(key=lambda row: (row["end"], row["request_id"]))
-        lines = [
-            {
-                "leave_id": row["request_id"],
-                "employee_id": row["employee_id"],
-                "name": staff[row["employee_id"]]["name"],
-                "back_on": next_working_day(row["end"]),
-                "substitute": self._name(row["substitute_id"]),
-            }
-            for row in away
-        ]
-        return {"count": len(away), "absences": lines}
+        return {"count": len(away), "absences": [self._line(row) for row in away]}
 
-    @tool(
-        "read",
-        gives=record("count colleagues", colleagues=[record("stand_in_id name position substitutions")]),
-    )
+    @tool("read", gives=record("count colleagues", colleagues=[COLLEAGUE]))
     def find_substitutes(self, request_id: RequestId) -> Result:
         """List colleagues of the same team who are at work during a leave, those who step in least often first.
 
@@ -241,7 +204,7 @@ class Hr(Environment):
             request_id: The request for leave, pending or approved.
             stand_in_id: The colleague, who must be at work then.
         """
-        row = self._alive(request_id)
+        row = self._request(request_id, "not_wanted", ALIVE)
         absent = self.require("employees", row["employee_id"], "employee")
         employee = self.require("employees", stand_in_id, "employee")
         if stand_in_id == row["employee_id"] or employee["team"] != absent["team"]:
@@ -262,15 +225,14 @@ class Hr(Environment):
         Args:
             request_id: The request; it must be pending.
         """
-        row = self._pending(request_id)
+        row = self._request(request_id, "not_pending", ("pending",))
         employee = self.require("employees", row["employee_id"], "employee")
         if row["days"] >= LONG_LEAVE and not row["substitute_id"]:
             raise ToolError("no_substitute", f"Nobody steps in for {employee['name']} yet.")
         staff = self._team(employee["team"])
-        away = [
-            other for other in self._away(staff, row["start"], row["end"]) if other["status"] == "approved"
-        ]
-        if 2 * (len({other["employee_id"] for other in away}) + 1) > len(staff):
+        leave = self._away(staff, row["start"], row["end"])
+        away = {other["employee_id"] for other in leave if other["status"] == "approved"}
+        if 2 * (len(away) + 1) > len(staff):
             raise ToolError("too_many_away", f"Too many of {employee['team']} would be away.")
         self.state.patch("requests", request_id, status="approved")
         return {**row, "name": employee["name"]}
@@ -283,7 +245,7 @@ class Hr(Environment):
             request_id: The request; it must be pending, not from today, and nobody put down to step in.
             reason: What the employee is told.
         """
-        row = self._pending(request_id)
+        row = self._request(request_id, "not_pending", ("pending",))
         if row["submitted"] == self.today:
             raise ToolError("entered_today", "The request was entered only today.")
         if row["substitute_id"]:
@@ -312,46 +274,36 @@ class Hr(Environment):
             raise ToolError("no_such_team", f"There is no team named {team}.")
         return staff
 
-    def _requests(self, employee_id: str) -> list[Record]:
-        """Return the requests of an employee that were neither declined nor cancelled."""
-        return [row for row in self.rows("requests", employee_id=employee_id) if row["status"] in ALIVE]
+    def _leave(self, **fields: str) -> list[Record]:
+        """Return the requests with these values that were neither declined nor cancelled."""
+        return [row for row in self.rows("requests", **fields) if row["status"] in ALIVE]
 
     def _away(self, staff: dict[str, Record], start: str, end: str) -> list[Record]:
         """Return the leave, approved or asked for, of some people that touches a span of days."""
-        return [
-            row
-            for row in self.state.scan("requests")
-            if row["employee_id"] in staff
-            and row["status"] in ALIVE
-            and row["start"] <= end
-            and row["end"] >= start
-        ]
+        found = [row for row in self._leave() if row["employee_id"] in staff]
+        return [row for row in found if row["start"] <= end and row["end"] >= start]
 
     def _days(self, employee: Record, kind: str) -> tuple[int, int, int]:
         """Return the days of a kind that are entitled, taken (or approved), and asked for."""
         used = {"approved": 0, "pending": 0}
-        for row in self._requests(employee["employee_id"]):
-            if row["kind"] == kind:
-                used[row["status"]] += row["days"]
+        for row in self._leave(employee_id=employee["employee_id"], kind=kind):
+            used[row["status"]] += row["days"]
         return employee["entitled"][kind], employee["taken"][kind] + used["approved"], used["pending"]
 
     def _substitutions(self, employee_id: str) -> int:
-        return sum(
-            row["substitute_id"] == employee_id and row["status"] in ALIVE
-            for row in self.state.scan("requests")
-        )
+        return len(self._leave(substitute_id=employee_id))
 
-    def _pending(self, request_id: str) -> Record:
+    def _request(self, request_id: str, code: str, wanted: tuple[str, ...]) -> Record:
+        """Return a request in one of the wanted states, or fail the call with a code."""
         row = self.require("requests", request_id, "request")
-        if row["status"] != "pending":
-            raise ToolError("not_pending", f"The request is {row['status']}.")
+        if row["status"] not in wanted:
+            raise ToolError(code, f"The request is {row['status']}.")
         return row
 
-    def _alive(self, request_id: str) -> Record:
-        row = self.require("requests", request_id, "request")
-        if row["status"] not in ALIVE:
-            raise ToolError("not_wanted", f"The request is {row['status']}.")
-        return row
+    def _line(self, row: Record) -> Record:
+        """Return a request as it is read: with names, and the day on which the employee is back."""
+        names = {"name": self._name(row["employee_id"]), "substitute": self._name(row["substitute_id"])}
+        return {**row, **names, "leave_id": row["request_id"], "back_on": working_day(row["end"], 1)}
 
     def _name(self, employee_id: str) -> str:
         employee = self.state.get("employees", employee_id)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import (
-    Shared,
-    beside,
-    cast_people,
-    keep,
-    load_people,
-    mail_of,
-    meet,
-)
+from planarena.environments.domains import shared as scenes
 from planarena.environments.state import Record
 
-__all__ = ["PROPOSALS", "is_working_day", "leave_end", "make_leave_desk", "next_working_day"]
+__all__ = ["PROPOSALS", "make_leave_desk"]
 
 Table = dict[str, Record]
 _TEAM = 5
@@ -27,40 +19,12 @@ _KINDS = ("vacation", "special leave", "study leave")
 _new_id = Environment.new_id
 
 
-def is_working_day(day: str) -> bool:
-    """Say whether a day is from Monday to Friday."""
-    return date.fromisoformat(day).weekday() < 5
-
-
-def next_working_day(day: str) -> str:
-    """Return the first working day after a day."""
-    found = date.fromisoformat(day) + timedelta(days=1)
-    while found.weekday() >= 5:
-        found += timedelta(days=1)
-    return found.isoformat()
-
-
-def leave_end(start: str, days: int) -> str:
-    """Return the last day of some working days of leave; `start` is a working day."""
-    for _ in range(days - 1):
-        start = next_working_day(start)
-    return start
-
-
-def _on_or_after(day: date) -> str:
-    return next_working_day((day - timedelta(days=1)).isoformat())
-
-
-def make_leave_desk(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
+def make_leave_desk(texts: Any, rng: Random, shared: scenes.Shared | None = None) -> Seed:
     """Make a leave desk, a pure function of `rng` and `shared`."""
-    people = load_people()
     now = datetime(2026, rng.randint(1, 11), rng.randint(1, 28), rng.randint(8, 10), 15)
-    now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
+    now = datetime.fromisoformat(scenes.keep(shared, "now", now.isoformat()))
     teams = rng.sample(sorted(texts["teams"]), 4)
-    drawn = 2 + _TEAM * len(teams)
-    given, family = rng.sample(people["given"], drawn), rng.sample(people["family"], drawn)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    user, *staff, director = cast_people(names, shared)
+    user, *staff, director = scenes.draw_people(rng, 2 + _TEAM * len(teams), shared)
     employees: Table = {}
     for place, name in enumerate(staff):
         # People whom other domains know come first and are dealt out to all teams.
@@ -68,30 +32,21 @@ def make_leave_desk(texts: Any, rng: Random, shared: Shared | None = None) -> Se
         lead = staff[place % len(teams) + len(teams) * (_TEAM - 1)]
         employee_id = _new_id("emp", name)
         employees[employee_id] = {
-            "employee_id": employee_id,
-            "name": name,
-            "team": team,
+            "employee_id": employee_id, "name": name, "team": team,
             "position": texts["teams"][team][place // len(teams)],
             "manager": director if name == lead else lead,
-            "email": mail_of(name, "example.com", shared),
-            "entitled": _days(rng, (24, 30), (2, 4), (3, 6)),
-            "taken": _days(rng, (4, 12), (0, 1), (0, 2)),
-        }
-    requests = _requests(employees, teams, texts["notes"], now.date(), rng)
+            "email": scenes.mail_of(name, "example.com", shared),
+            "entitled": _days(rng, (24, 30), (2, 4), (3, 6)), "taken": _days(rng, (4, 12), (0, 1), (0, 2)),
+        }  # fmt: skip
+    today = now.date().isoformat()
+    requests = _requests(employees, teams, texts["notes"], today, rng)
     situation = rng.choice(texts["situations"])
     told = {"user": user, "team": teams[0], "person": staff[0]}
-    return Seed(
-        {"employees": employees, "requests": requests},
-        situation["title"].format(**told),
-        situation["description"].format(**told),
-        {"now": now.isoformat(timespec="minutes"), "user_name": user},
-        {
-            "people": staff[:4],
-            "teams": teams,
-            "today": now.date().isoformat(),
-            **meet(shared, staff, {row["name"]: row["email"] for row in employees.values()}),
-        },
-    )
+    title, description = (situation[part].format(**told) for part in ("title", "description"))
+    facts = {"now": now.isoformat(timespec="minutes"), "user_name": user}
+    met = scenes.meet(shared, staff, {row["name"]: row["email"] for row in employees.values()})
+    story = {"people": staff[:4], "teams": teams, "today": today, **met}
+    return Seed({"employees": employees, "requests": requests}, title, description, facts, story)
 
 
 def _days(rng: Random, *spans: tuple[int, int]) -> dict[str, int]:
@@ -99,29 +54,23 @@ def _days(rng: Random, *spans: tuple[int, int]) -> dict[str, int]:
     return {kind: rng.randint(*span) for kind, span in zip(_KINDS, spans, strict=True)}
 
 
-def _requests(employees: Table, teams: list[str], notes: list[str], today: date, rng: Random) -> Table:
+def _requests(employees: Table, teams: list[str], notes: list[str], today: str, rng: Random) -> Table:
     """Let one of each team be away now and one soon, with the same substitute; two others wait for approval."""
     requests: Table = {}
 
     def ask(employee_id: str, ahead: int, days: int, substitute: str = "") -> None:
-        start = _on_or_after(today + timedelta(days=ahead))
+        start = scenes.first_working_day(scenes.day_after(today, ahead))
         request_id = _new_id("req", employee_id, start)
         kind = "vacation"
         if days == 2 and rng.random() < 0.5:
             kind = rng.choice(_KINDS[1:])
             employees[employee_id]["entitled"][kind] += days
         requests[request_id] = {
-            "request_id": request_id,
-            "employee_id": employee_id,
-            "kind": kind,
-            "start": start,
-            "end": leave_end(start, days),
-            "days": days,
-            "note": rng.choice(notes),
-            "status": "approved" if substitute else "pending",
-            "substitute_id": substitute,
-            "submitted": (today - timedelta(days=rng.randint(2, 30))).isoformat(),
-        }
+            "request_id": request_id, "employee_id": employee_id, "kind": kind, "start": start,
+            "end": scenes.working_day(start, days - 1), "days": days, "note": rng.choice(notes),
+            "status": "approved" if substitute else "pending", "substitute_id": substitute,
+            "submitted": scenes.day_after(today, -rng.randint(2, 30)),
+        }  # fmt: skip
 
     for team in teams:
         members = [key for key, row in employees.items() if row["team"] == team]
@@ -136,7 +85,7 @@ def _requests(employees: Table, teams: list[str], notes: list[str], today: date,
 
 
 def _day(env: Any, ahead: int) -> str:
-    return _on_or_after(date.fromisoformat(env.story["today"]) + timedelta(days=ahead))
+    return scenes.first_working_day(scenes.day_after(env.story["today"], ahead))
 
 
 def _request(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
@@ -150,7 +99,7 @@ def _absences(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     yield {"team": first, "date": _upcoming(env, first)}
     yield {"team": second, "date": rng.choice((_upcoming(env, second), _day(env, 1)))}
     yield {"team": BOUND, "date": _day(env, 1)}
-    if beside(env.story, "calendar"):
+    if scenes.beside(env.story, "calendar"):
         yield {"team": first, "date": BOUND}
 
 
@@ -163,21 +112,17 @@ def _upcoming(env: Any, team: str) -> str:
 
 PROPOSALS: dict[str, Proposer] = {
     "find_employee": lambda env, rng: [
-        *({"name": name} for name in rng.sample(env.story["people"], 2)),
-        {"name": BOUND},
+        {"name": name} for name in (*rng.sample(env.story["people"], 2), BOUND)
     ],
     "get_leave_balance": lambda _env, rng: [{"kind": "vacation"}, {"kind": rng.choice(_KINDS[1:])}],
     "grant_leave_days": lambda _env, rng: [{"kind": rng.choice(_KINDS), "days": rng.randint(2, 5)}],
     "request_leave": _request,
     "list_leave_requests": lambda env, rng: [
-        *({"team": team} for team in rng.sample(env.story["teams"], 2)),
-        {"team": BOUND},
+        {"team": team} for team in (*rng.sample(env.story["teams"], 2), BOUND)
     ],
-    "open_leave_request": lambda _env, _rng: [{}],
-    "list_team_absences": _absences,
-    "find_substitutes": lambda _env, _rng: [{}],
-    "assign_substitute": lambda _env, _rng: [{}],
+    "open_leave_request": lambda _env, _rng: [{}], "list_team_absences": _absences,
+    "find_substitutes": lambda _env, _rng: [{}], "assign_substitute": lambda _env, _rng: [{}],
     "approve_leave_request": lambda _env, _rng: [{}],
     "decline_leave_request": lambda env, rng: [{"reason": rng.choice(env.seeds()["reasons"])}],
     "cancel_leave": lambda _env, _rng: [{}],
-}
+}  # fmt: skip

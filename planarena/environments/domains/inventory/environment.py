@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, working_day
 from planarena.environments.domains.types import Count, Date, Money, Payable, Person, Workday
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, document_number, make_company, working_day
+from .world import PROPOSALS, document_number, make_company
 
 __all__ = ["Inventory"]
 
@@ -35,9 +35,7 @@ Number = Annotated[str, Semantic("document_number", surface="name")]
 Units = Annotated[int, Semantic("units", surface="number", minimum=1, maximum=5000)]
 InStock = Annotated[int, Semantic("units_in_stock", surface="number", minimum=0)]
 Days = Annotated[int, Semantic("delivery_days", surface="number", minimum=0)]
-ShippingStatus = Annotated[
-    Literal["open", "reserved", "shipped"], Semantic("customer_order_status", surface="word")
-]
+Status = Annotated[Literal["open", "reserved", "shipped"], Semantic("customer_order_status", surface="word")]
 Carrier = Annotated[Literal["standard", "express", "freight"], Semantic("carrier_service", surface="word")]
 Destination = Annotated[str, Semantic("destination", surface="name")]
 
@@ -47,11 +45,24 @@ record = Fields(
     from_warehouse=Warehouse, to_warehouse=Warehouse, supplier=Supplier, contact=Person, customer=Person,
     number=Number, tracking=Number, quantity=Units, minimum=Units, missing=Units, on_hand=InStock,
     left=InStock, reorder_point=InStock, unit_price=Money, total=Payable, cost=Payable, delivery_days=Days,
-    due=Date, arrives=Date, expected=Workday, status=ShippingStatus, carrier=Carrier,
+    due=Date, arrives=Date, expected=Workday, status=Status, carrier=Carrier,
     destination=Destination, count=Count,
 )  # fmt: skip
 LEVEL = record("stock_id warehouse on_hand")
 OFFER = record("offer_id supplier contact unit_price minimum delivery_days")
+ITEM = record(
+    "item_id item total reorder_point levels least incoming",
+    total=InStock,
+    levels=[LEVEL],
+    least=LEVEL,
+    incoming=[record("number quantity expected")],
+)
+DELIVERY = record("delivery_id number supplier item quantity warehouse")
+ORDER = record(
+    "order_id number customer item_id item quantity due status available",
+    order_id=CustomerOrderId,
+    available=[LEVEL],
+)
 
 
 class Inventory(Environment):
@@ -66,16 +77,7 @@ class Inventory(Environment):
         """Make a trading company."""
         return make_company(cls.seeds(), rng, shared)
 
-    @tool(
-        "read",
-        gives=record(
-            "item_id item total reorder_point levels least incoming",
-            total=InStock,
-            levels=[LEVEL],
-            least=LEVEL,
-            incoming=[record("number quantity expected")],
-        ),
-    )
+    @tool("read", gives=ITEM)
     def check_stock(self, item: ItemName) -> Result:
         """Show how much of an item each warehouse has, the fullest first, and what suppliers have to deliver.
 
@@ -98,11 +100,10 @@ class Inventory(Environment):
             warehouse: Name of the warehouse.
         """
         self._require_warehouse(warehouse)
-        lines: list[dict[str, Any]] = []
-        for stock in self.state.scan("stock"):
-            item = self.require("items", stock["item_id"], "item")
-            if stock["warehouse"] == warehouse and stock["on_hand"] < item["reorder_point"]:
-                lines.append({**item, **stock, "missing": 2 * item["reorder_point"] - stock["on_hand"]})
+        stocks = self.rows("stock", warehouse=warehouse)
+        found = [{**self.require("items", row["item_id"], "item"), **row} for row in stocks]
+        found = [row for row in found if row["on_hand"] < row["reorder_point"]]
+        lines = [{**row, "missing": 2 * row["reorder_point"] - row["on_hand"]} for row in found]
         lines.sort(key=lambda line: (-line["missing"], line["item_id"]))
         return {"warehouse": warehouse, "count": len(lines), "items": lines[:10]}
 
@@ -138,17 +139,12 @@ class Inventory(Environment):
         if self.state.get("purchases", order_id):
             raise ToolError("already_exists", "The same order has been prepared today.")
         order = {
-            "order_id": order_id,
-            "number": document_number("PO", order_id),
-            "supplier": supplier,
-            "item_id": offer["item_id"],
-            "item": self.require("items", offer["item_id"], "item")["item"],
-            "quantity": quantity,
-            "deliver_to": deliver_to,
+            "order_id": order_id, "number": document_number("PO", order_id), "supplier": supplier,
+            "item_id": offer["item_id"], "item": self.require("items", offer["item_id"], "item")["item"],
+            "quantity": quantity, "deliver_to": deliver_to, "status": "draft",
             "total": round(quantity * offer["unit_price"], 2),
             "expected": working_day(self.now, offer["delivery_days"]),
-            "status": "draft",
-        }
+        }  # fmt: skip
         return self.state.put("purchases", order_id, order)
 
     @tool("update", gives=record("order_id number supplier item total expected"))
@@ -165,12 +161,7 @@ class Inventory(Environment):
             raise ToolError("over_limit", f"{order['number']} comes to more than 4000 euros.")
         return self.state.patch("purchases", order_id, status="ordered")
 
-    @tool(
-        "read",
-        gives=record(
-            "count deliveries", deliveries=[record("delivery_id number supplier item quantity warehouse")]
-        ),
-    )
+    @tool("read", gives=record("count deliveries", deliveries=[DELIVERY]))
     def list_arrived_deliveries(self, warehouse: Warehouse | None = None) -> Result:
         """List the deliveries that have arrived and wait to be received, the largest first.
 
@@ -179,9 +170,8 @@ class Inventory(Environment):
         """
         if warehouse is not None:
             self._require_warehouse(warehouse)
-        found = [
-            row for row in self.rows("deliveries", received=False) if warehouse in (None, row["warehouse"])
-        ]
+        found = self.rows("deliveries", received=False)
+        found = [row for row in found if warehouse in (None, row["warehouse"])]
         found.sort(key=lambda row: (-row["quantity"], row["delivery_id"]))
         return {"count": len(found), "deliveries": found}
 
@@ -214,20 +204,12 @@ class Inventory(Environment):
         if stock["warehouse"] == to_warehouse:
             raise ToolError("same_warehouse", f"The stock already lies at {to_warehouse}.")
         left = self._take(stock, quantity)
-        item = self.require("items", stock["item_id"], "item")["item"]
         shipment_id = self.new_id("shp", stock_id, to_warehouse, quantity)
-        shipment = self._send(shipment_id, item, quantity, to_warehouse, "freight", 2)
+        shipment = self._send(shipment_id, {**stock, "quantity": quantity}, to_warehouse, "freight", 2)
         places = {"from_warehouse": stock["warehouse"], "to_warehouse": to_warehouse}
         return {**shipment, **places, "left": left}
 
-    @tool(
-        "read",
-        gives=record(
-            "order_id number customer item_id item quantity due status available",
-            order_id=CustomerOrderId,
-            available=[LEVEL],
-        ),
-    )
+    @tool("read", gives=ORDER)
     def find_customer_order(self, customer: Person) -> Result:
         """Look up the order of a customer, with the stocks of what was ordered, the fullest first.
 
@@ -272,10 +254,8 @@ class Inventory(Environment):
         if order["status"] != "reserved":
             raise ToolError("not_reserved", f"Nothing is reserved for {order['customer']} yet.")
         days, flat, each = CARRIERS[carrier]
-        item = self.require("items", order["item_id"], "item")["item"]
         self.state.patch("orders", order_id, status="shipped")
-        shipment_id = self.new_id("shp", order_id)
-        shipment = self._send(shipment_id, item, order["quantity"], order["customer"], carrier, days)
+        shipment = self._send(self.new_id("shp", order_id), order, order["customer"], carrier, days)
         return {**order, **shipment, "cost": round(flat + each * order["quantity"], 2)}
 
     @tool("read", gives=record("tracking item quantity destination carrier arrives"))
@@ -304,17 +284,13 @@ class Inventory(Environment):
         self.state.patch("stock", stock["stock_id"], on_hand=left)
         return left
 
-    def _send(
-        self, shipment_id: str, item: str, quantity: int, destination: str, carrier: str, days: int
-    ) -> Result:
+    def _send(self, shipment_id: str, goods: Record, destination: str, carrier: str, days: int) -> Result:
+        """Let an item in some quantity leave for a warehouse or a customer."""
         if self.state.get("shipments", shipment_id):
             raise ToolError("already_sent", "The same shipment has left today.")
         shipment = {
-            "tracking": document_number("TR", shipment_id),
-            "item": item,
-            "quantity": quantity,
-            "destination": destination,
-            "carrier": carrier,
-            "arrives": working_day(self.now, days),
-        }
+            "tracking": document_number("TR", shipment_id), "quantity": goods["quantity"],
+            "item": self.require("items", goods["item_id"], "item")["item"], "destination": destination,
+            "carrier": carrier, "arrives": working_day(self.now, days),
+        }  # fmt: skip
         return {**self.state.put("shipments", shipment_id, shipment), "shipment_id": shipment_id}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
 from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import Shared, beside, keep, load_people, mail_of, meet
+from planarena.environments.domains import shared as scenes
 from planarena.environments.state import Record
 
-__all__ = ["PROPOSALS", "document_number", "make_company", "working_day"]
+__all__ = ["PROPOSALS", "document_number", "make_company"]
 
 Table = dict[str, Record]
 _new_id = Environment.new_id
@@ -22,24 +21,13 @@ def document_number(prefix: str, key: str) -> str:
     return f"{prefix}-{int(key.rsplit('_', 1)[1], 16) % 1_000_000:06d}"
 
 
-def working_day(now: str, days: int) -> str:
-    """Return the date some working days after a moment."""
-    day = date.fromisoformat(now[:10])
-    while days > 0:
-        day += timedelta(days=1)
-        days -= day.weekday() < 5
-    return day.isoformat()
-
-
-def make_company(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
+def make_company(texts: Any, rng: Random, shared: scenes.Shared | None = None) -> Seed:
     """Make a trading company, a pure function of `rng` and `shared`; customers known already are its own."""
-    people = load_people()
     situation = rng.choice(texts["situations"])
     now = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(('07:00', '08:30', '13:15'))}"
-    now = keep(shared, "now", now)
-    given, family = rng.sample(people["given"], 14), rng.sample(people["family"], 14)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    user = keep(shared, "user_name", names[0])
+    now = scenes.keep(shared, "now", now)
+    names = scenes.draw_people(rng, 14)
+    user = scenes.keep(shared, "user_name", names[0])
     known, met = ((shared or {}).get(kind, ()) for kind in ("clients", "people"))
     # Colleagues of the user are no suppliers, customers of another domain are customers here too.
     others = [name for name in names[1:] if name not in {user, *known, *met}]
@@ -47,52 +35,36 @@ def make_company(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     warehouses = rng.sample(texts["warehouses"], 4)
     items = _items(rng, situation)
     stock = _stock(rng, items, warehouses)
-    suppliers = {
-        supplier: {"supplier": supplier, "contact": contact}
-        for supplier, contact in zip(rng.sample(texts["suppliers"], 5), contacts, strict=True)
-    }
+    pairs = zip(rng.sample(texts["suppliers"], 5), contacts, strict=True)
+    suppliers = {name: {"supplier": name, "contact": contact} for name, contact in pairs}
     offers = _offers(rng, items, sorted(suppliers))
     orders: Table = {}
     for customer, item_id in zip(customers, rng.sample(sorted(items), len(customers)), strict=True):
         order_id = _new_id("co", customer, item_id)
         orders[order_id] = {
-            "order_id": order_id,
-            "number": document_number("SO", order_id),
-            "customer": customer,
-            "item_id": item_id,
-            "quantity": rng.randint(2, 14),
-            "due": working_day(now, rng.randint(3, 9)),
-            "status": "open",
-        }
+            "order_id": order_id, "number": document_number("SO", order_id), "customer": customer,
+            "item_id": item_id, "quantity": rng.randint(2, 14), "status": "open",
+            "due": scenes.working_day(now, rng.randint(3, 9)),
+        }  # fmt: skip
     details = {"user": user, "first": warehouses[0], "second": warehouses[1], "customer": customers[0]}
     here = {row["item_id"]: row["on_hand"] for row in stock.values() if row["warehouse"] == warehouses[0]}
     lacking = max(here, key=lambda one: (2 * items[one]["reorder_point"] - here[one], one))
     details["item"] = items[lacking]["item"]
     title, description = rng.choice(texts["openings"])
     tables: dict[str, Table] = {
-        "warehouses": {name: {"warehouse": name} for name in warehouses},
-        "items": items,
-        "stock": stock,
-        "suppliers": suppliers,
-        "offers": offers,
-        "purchases": {},
+        "warehouses": {name: {"warehouse": name} for name in warehouses}, "items": items, "stock": stock,
+        "suppliers": suppliers, "offers": offers, "purchases": {}, "orders": orders, "shipments": {},
         "deliveries": _deliveries(rng, items, offers, warehouses),
-        "orders": orders,
-        "shipments": {},
-    }
-    addresses = {name: mail_of(name, texts["mail_domain"], shared) for name in (*contacts, *customers[:4])}
-    return Seed(
-        tables,
-        title.format(**details),
-        f"{situation['company'].format(**details)} {description.format(**details)}",
-        {"now": now, "user_name": user, "warehouses": warehouses},
-        {
-            "warehouses": warehouses,
-            "customers": customers[:4],
-            "items": [row["item"] for row in items.values()][:4],
-            **meet(shared, contacts, addresses, customers[:4]),
-        },
-    )
+    }  # fmt: skip
+    mails = {name: scenes.mail_of(name, texts["mail_domain"], shared) for name in (*contacts, *customers[:4])}
+    story = {
+        "warehouses": warehouses, "customers": customers[:4],
+        "items": [row["item"] for row in items.values()][:4],
+        **scenes.meet(shared, contacts, mails, customers[:4]),
+    }  # fmt: skip
+    description = f"{situation['company'].format(**details)} {description.format(**details)}"
+    facts = {"now": now, "user_name": user, "warehouses": warehouses}
+    return Seed(tables, title.format(**details), description, facts, story)
 
 
 def _items(rng: Random, situation: dict[str, Any]) -> Table:
@@ -111,15 +83,11 @@ def _stock(rng: Random, items: Table, warehouses: list[str]) -> Table:
         short = warehouses[place % 3] if place < 9 else rng.choice(warehouses)
         full = rng.choice([name for name in warehouses if name != short])
         point = item["reorder_point"]
+        spans = {short: (0, point - 1), full: (4 * point, 7 * point)}
         for name in warehouses:
             stock_id = _new_id("stk", item_id, name)
-            low, high = point, 2 * point
-            if name == short:
-                low, high = 0, point - 1
-            elif name == full:
-                low, high = 4 * point, 7 * point
-            row = {"stock_id": stock_id, "item_id": item_id, "warehouse": name}
-            stock[stock_id] = {**row, "on_hand": rng.randint(low, high)}
+            units = rng.randint(*spans.get(name, (point, 2 * point)))
+            stock[stock_id] = {"stock_id": stock_id, "item_id": item_id, "warehouse": name, "on_hand": units}
     return stock
 
 
@@ -133,13 +101,10 @@ def _offers(rng: Random, items: Table, suppliers: list[str]) -> Table:
         for supplier, share, delivery_days in zip(some, prices, days, strict=True):
             offer_id = _new_id("off", supplier, item_id)
             offers[offer_id] = {
-                "offer_id": offer_id,
-                "supplier": supplier,
-                "item_id": item_id,
+                "offer_id": offer_id, "supplier": supplier, "item_id": item_id,
                 "unit_price": round(item["price"] * share / 100, 2),
-                "minimum": rng.choice((5, 8, 10, 10, 12)),
-                "delivery_days": delivery_days,
-            }
+                "minimum": rng.choice((5, 8, 10, 10, 12)), "delivery_days": delivery_days,
+            }  # fmt: skip
     return offers
 
 
@@ -151,32 +116,18 @@ def _deliveries(rng: Random, items: Table, offers: Table, warehouses: list[str])
         offer = offers[offer_id]
         delivery_id = _new_id("dlv", offer_id, warehouse)
         deliveries[delivery_id] = {
-            "delivery_id": delivery_id,
-            "number": document_number("PO", delivery_id),
-            "supplier": offer["supplier"],
-            "item_id": offer["item_id"],
-            "item": items[offer["item_id"]]["item"],
+            "delivery_id": delivery_id, "number": document_number("PO", delivery_id),
+            "supplier": offer["supplier"], "item_id": offer["item_id"],
+            "item": items[offer["item_id"]]["item"], "warehouse": warehouse, "received": False,
             "quantity": offer["minimum"] + rng.randrange(0, 26, 2),
-            "warehouse": warehouse,
-            "received": False,
-        }
+        }  # fmt: skip
     return deliveries
-
-
-def _supplies(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    yield {"quantity": BOUND, "deliver_to": BOUND}
-    yield {"quantity": rng.randrange(20, 65, 5), "deliver_to": env.story["warehouses"][2]}
-
-
-def _transfers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    yield {"to_warehouse": env.story["warehouses"][3], "quantity": rng.randrange(5, 25)}
-    yield {"to_warehouse": BOUND, "quantity": rng.choice((BOUND, rng.randrange(5, 15)))}
 
 
 def _customers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     for customer in rng.sample(env.story["customers"], 2):
         yield {"customer": customer}
-    if beside(env.story, "email"):  # customers write
+    if scenes.beside(env.story, "email"):  # customers write
         yield {"customer": BOUND}
 
 
@@ -184,15 +135,20 @@ PROPOSALS: dict[str, Proposer] = {
     "check_stock": lambda env, rng: [{"item": item} for item in (*rng.sample(env.story["items"], 2), BOUND)],
     "list_low_stock": lambda env, _rng: [{"warehouse": name} for name in env.story["warehouses"][:2]],
     "find_item_suppliers": lambda _env, _rng: [{}],
-    "create_purchase_order": _supplies,
+    "create_purchase_order": lambda env, rng: [
+        {"quantity": BOUND, "deliver_to": BOUND},
+        {"quantity": rng.randrange(20, 65, 5), "deliver_to": env.story["warehouses"][2]},
+    ],
     "approve_purchase_order": lambda _env, _rng: [{}],
     "list_arrived_deliveries": lambda env, rng: [
         {} if rng.random() < 0.6 else {"warehouse": env.story["warehouses"][0]}
     ],
     "receive_delivery": lambda _env, _rng: [{}],
-    "transfer_stock": _transfers,
-    "find_customer_order": _customers,
-    "reserve_stock": lambda _env, _rng: [{}],
+    "transfer_stock": lambda env, rng: [
+        {"to_warehouse": env.story["warehouses"][3], "quantity": rng.randrange(5, 25)},
+        {"to_warehouse": BOUND, "quantity": rng.choice((BOUND, rng.randrange(5, 15)))},
+    ],
+    "find_customer_order": _customers, "reserve_stock": lambda _env, _rng: [{}],
     "ship_customer_order": lambda _env, rng: [{"carrier": rng.choice(("standard", "express", "freight"))}],
     "track_shipment": lambda _env, _rng: [{}],
-}
+}  # fmt: skip

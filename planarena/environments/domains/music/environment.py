@@ -75,11 +75,8 @@ class Music(Environment):
             genre: The genre.
             longest: Only songs that last at most so many minutes.
         """
-        found = [
-            song
-            for song in _most_played(self.rows("songs", genre=genre))
-            if longest is None or song["seconds"] <= 60 * longest
-        ]
+        found = _most_played(self.rows("songs", genre=genre))
+        found = [song for song in found if longest is None or song["seconds"] <= 60 * longest]
         if not found:
             raise ToolError("nothing_found", f"The library has no such {genre} song.")
         listed = found[:10]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
+from planarena.environments.domains.shared import Shared, beside, day_after, draw_people, keep, meet
 from planarena.environments.state import Record
 
 __all__ = ["PROPOSALS", "make_library"]
@@ -19,19 +19,16 @@ _new_id = Environment.new_id
 
 def make_library(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     """Make a music library, a pure function of `rng` and `shared`."""
-    people = load_people()
     situation = rng.choice(texts["situations"])
     now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), rng.randint(8, 19), 0)
     now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
-    given, family = rng.sample(people["given"], 6), rng.sample(people["family"], 6)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    user, *friends = cast_people(names, shared)
+    user, *friends = draw_people(rng, 6, shared)
     rooms = list(situation["rooms"])
     if shared is not None and "smart_home" in shared.get("beside", ()):
         situation = texts["joint"]["smart_home"]
         rooms = list(shared.get("story", {}).get("rooms", rooms))
     genres = rng.sample(sorted(texts["genres"]), 4)
-    artists, albums, songs = _catalogue(texts, genres, now.date(), rng)
+    artists, albums, songs = _catalogue(texts, genres, now.isoformat(), rng)
     playlists: Table = {}
     for name in rng.sample(texts["playlists"], 4):
         playlist_id = _new_id("pl", name)
@@ -71,7 +68,7 @@ def make_library(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     )
 
 
-def _catalogue(texts: Any, genres: list[str], today: date, rng: Random) -> tuple[Table, Table, Table]:
+def _catalogue(texts: Any, genres: list[str], now: str, rng: Random) -> tuple[Table, Table, Table]:
     """Make nine artists with one or two albums of three or four songs each."""
     artists, albums, songs = Table(), Table(), Table()
     titles = iter(rng.sample(texts["songs"], 60))
@@ -89,7 +86,7 @@ def _catalogue(texts: Any, genres: list[str], today: date, rng: Random) -> tuple
             "followers": next(followers),
             "similar_artist": rng.choice(similar),
             "city": rng.choice(texts["cities"]),
-            "date": (today + timedelta(days=rng.randint(12, 120))).isoformat(),
+            "date": day_after(now, rng.randint(12, 120)),
         }
         year = 2025
         for _ in range(1 + (place % 3 > 0)):
@@ -98,13 +95,9 @@ def _catalogue(texts: Any, genres: list[str], today: date, rng: Random) -> tuple
             for _ in range(rng.randint(3, 4)):
                 song_id = _new_id("sng", album_id, song := next(titles))
                 songs[song_id] = {
-                    "song_id": song_id,
-                    "title": song,
-                    "artist": name,
-                    "genre": genre,
-                    "seconds": rng.randint(130, 420),
-                    "plays": next(plays),
-                }
+                    "song_id": song_id, "title": song, "artist": name, "genre": genre,
+                    "seconds": rng.randint(130, 420), "plays": next(plays),
+                }  # fmt: skip
                 album.append(song_id)
             row = {"album_id": album_id, "title": title, "artist": name, "year": year, "songs": album}
             albums[album_id] = row

@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.boards.world import working_days
 from planarena.environments.domains.shared import (
     Shared,
     beside,
@@ -17,6 +16,7 @@ from planarena.environments.domains.shared import (
     load_people,
     mail_of,
     meet,
+    working_day,
 )
 from planarena.environments.state import Record
 
@@ -32,7 +32,7 @@ def make_notebooks(texts: Any, rng: Random, shared: Shared | None = None) -> See
     situation = rng.choice(texts["situations"])
     now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), rng.randint(8, 18), 20)
     now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
-    days = working_days(now.date(), 10)
+    days = [working_day(now.isoformat(), ahead) for ahead in range(1, 11)]
     given, family = rng.sample(people["given"], 6), rng.sample(people["family"], 6)
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
     user, *friends = cast_people(names, shared)

@@ -44,6 +44,14 @@ record = Fields(
     slot_id=SlotId, start=Datetime, day=Workday, applicant=Person, count=Count,
 )  # fmt: skip
 OFFER = record("firm_id firm callout can_come")
+TENANT = record("tenant_id name flat amount")
+SHEET = record(
+    "flat_id flat bedrooms square_metres rent deposit key_number meters tenant?",
+    meters=[record("meter_id kind reading read_on")],
+)
+REPAIR = record("repair_id flat tenant? fault trade reported firm?")
+SLOT = record("slot_id start day")
+VISIT = record("applicant start")
 VACANCY = record("flat_id vacancy_id flat bedrooms square_metres rent free_from")
 
 
@@ -70,9 +78,7 @@ class Property(Environment):
             return {**self.require("flats", tenant["flat_id"], "flat"), **tenant}
         raise ToolError("no_such_tenant", f"The agency has no tenant named {name}.")
 
-    @tool(
-        "read", gives=record("building count total tenants", tenants=[record("tenant_id name flat amount")])
-    )
+    @tool("read", gives=record("building count total tenants", tenants=[TENANT]))
     def list_rent_arrears(self, building: Building) -> Result:
         """List the tenants of a building who owe rent, whoever owes most first.
 
@@ -135,13 +141,7 @@ class Property(Environment):
         largest = max(found, key=lambda row: (row["square_metres"], row["flat_id"]))
         return {"count": len(found), "flats": found, "largest": largest}
 
-    @tool(
-        "read",
-        gives=record(
-            "flat_id flat bedrooms square_metres rent deposit key_number meters tenant?",
-            meters=[record("meter_id kind reading read_on")],
-        ),
-    )
+    @tool("read", gives=SHEET)
     def open_flat_sheet(self, flat: Flat) -> Result:
         """Show the sheet of a flat: size, rent, deposit, the number of its keys, its tenant and its meters.
 
@@ -187,12 +187,7 @@ class Property(Environment):
         repair |= {"building": flat["building"], "fault": fault, "trade": trade, "reported": self.today}
         return self.state.put("repairs", repair_id, repair)
 
-    @tool(
-        "read",
-        gives=record(
-            "building count repairs", repairs=[record("repair_id flat tenant? fault trade reported firm?")]
-        ),
-    )
+    @tool("read", gives=record("building count repairs", repairs=[REPAIR]))
     def list_open_repairs(self, building: Building) -> Result:
         """List the repairs of a building that are not done yet, the longest waiting first.
 
@@ -237,12 +232,7 @@ class Property(Environment):
         self.state.patch("repairs", repair_id, firm=firm["firm"])
         return {**repair, **firm, "visit": firm["can_come"], "visit_day": firm["can_come"][:10]}
 
-    @tool(
-        "read",
-        gives=record(
-            "flat count times booked", times=[record("slot_id start day")], booked=[record("applicant start")]
-        ),
-    )
+    @tool("read", gives=record("flat count times booked", times=[SLOT], booked=[VISIT]))
     def list_viewing_times(self, vacancy_id: VacancyId) -> Result:
         """List the times at which an empty flat can still be shown, the earliest first, and who is coming.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import date
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -29,19 +29,11 @@ def end_of_month(day: str, months: int) -> str:
     return date(year, month + 1, calendar.monthrange(year, month + 1)[1]).isoformat()
 
 
-def _working_day(now: str, days: int) -> str:
-    found = date.fromisoformat(now[:10]) + timedelta(days=days)
-    return (found + timedelta(days=max(0, 7 - found.weekday()) if found.weekday() > 4 else 0)).isoformat()
-
-
 def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) -> Seed:
     """Make a letting agency, a pure function of `rng` and `shared`."""
-    people = scenes.load_people()
     now = f"2026-{rng.randint(1, 12):02d}-{rng.randint(2, 20):02d}T{rng.choice(('08:40', '09:10', '13:30'))}"
     now = scenes.keep(shared, "now", now)
-    given, family = rng.sample(people["given"], 19), rng.sample(people["family"], 19)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    user, *others = scenes.cast_people(names, shared, clients=True)
+    user, *others = scenes.draw_people(rng, 19, shared, clients=True)
     buildings = rng.sample(texts["buildings"], 3)
     flats, meters = _flats(rng, buildings, now)
     tenants = _tenants(rng, others[:9], flats, now, shared)
@@ -49,13 +41,11 @@ def make_agency(texts: Any, rng: Random, shared: scenes.Shared | None = None) ->
     situation = rng.choice(scenes.in_season(texts["situations"], now))
     told = {"user": user, "building": buildings[0], "other": buildings[1], "tenant": others[0]}
     tables = {
-        "flats": flats,
-        "meters": meters,
-        "tenants": tenants,
+        "flats": flats, "meters": meters, "tenants": tenants,
         "repairs": _repairs(rng, texts["faults"], buildings, flats, now),
         "firms": _firms(rng, texts["firms"], now),
         "slots": _slots(rng, others[12:], flats, now),
-    }
+    }  # fmt: skip
     story = {
         "buildings": buildings,
         "applicants": others[9:12],
@@ -77,20 +67,18 @@ def _flats(rng: Random, buildings: list[str], now: str) -> tuple[Table, Table]:
             flat_id = _new_id("flt", building, number)
             rent = 9.0 * metres + 5 * (metres // 10) + next(extra)
             flats[flat_id] = {
-                "flat_id": flat_id, "flat": f"{number} {building}", "building": building, "bedrooms": bedrooms,
-                "square_metres": metres + next(off), "rent": rent, "let": place < 3,
+                "flat_id": flat_id, "flat": f"{number} {building}", "building": building,
+                "bedrooms": bedrooms, "square_metres": metres + next(off), "rent": rent, "let": place < 3,
                 "key_number": f"{rng.choice('ABCDEFH')}{rng.randint(11, 98)}",
                 "free_from": scenes.day_after(now, rng.randint(5, 45)),
             }  # fmt: skip
             second = rng.choice((("gas", 900, 9000), ("water", 90, 900)))
             for kind, least, most in (("electricity", 3000, 3900), second):
-                meter_id, read_on = (
-                    _new_id("mtr", flat_id, kind),
-                    scenes.day_after(now, -rng.randint(60, 300)),
-                )
+                meter_id = _new_id("mtr", flat_id, kind)
+                read_on = scenes.day_after(now, -rng.randint(60, 300))
                 meters[meter_id] = {
-                    "meter_id": meter_id, "flat_id": flat_id, "kind": kind, "reading": rng.randint(least, most),
-                    "read_on": read_on,
+                    "meter_id": meter_id, "flat_id": flat_id, "kind": kind,
+                    "reading": rng.randint(least, most), "read_on": read_on,
                 }  # fmt: skip
     return flats, meters
 
@@ -122,8 +110,8 @@ def _repairs(rng: Random, faults: Any, buildings: list[str], flats: Table, now: 
             flat, fault = rng.choice(let), rng.choice(faults[trade])
             repair_id = _new_id("rep", flat["flat_id"], fault)
             found[repair_id] = {
-                "repair_id": repair_id, "flat_id": flat["flat_id"], "flat": flat["flat"], "building": building,
-                "fault": fault, "trade": trade, "reported": scenes.day_after(now, -age),
+                "repair_id": repair_id, "flat_id": flat["flat_id"], "flat": flat["flat"],
+                "building": building, "fault": fault, "trade": trade, "reported": scenes.day_after(now, -age),
             }  # fmt: skip
     return found
 
@@ -132,14 +120,13 @@ def _firms(rng: Random, firms: Any, now: str) -> Table:
     """Three firms a trade; whoever comes soonest is never the cheapest."""
     found: Table = {}
     for trade in TRADES:
-        days, (low, middle, high) = (
-            sorted(rng.sample(range(1, 13), 3)),
-            sorted(rng.sample(range(35, 125, 5), 3)),
-        )
+        days = sorted(rng.sample(range(1, 13), 3))
+        low, middle, high = sorted(rng.sample(range(35, 125, 5), 3))
         fees = rng.choice(((middle, high, low), (high, low, middle)))
         for name, ahead, fee in zip(rng.sample(firms[trade], 3), days, fees, strict=True):
             firm_id = _new_id("trd", name)
-            can_come = f"{_working_day(now, ahead)}T{rng.randint(8, 16):02d}:{rng.choice(('00', '30'))}"
+            day = scenes.first_working_day(scenes.day_after(now, ahead))
+            can_come = f"{day}T{rng.randint(8, 16):02d}:{rng.choice(('00', '30'))}"
             found[firm_id] = {
                 "firm_id": firm_id, "firm": name, "trade": trade, "callout": float(fee), "can_come": can_come,
             }  # fmt: skip
@@ -192,7 +179,9 @@ def _sheets(env: Any, rng: Random) -> list[dict[str, Any]]:
 PROPOSALS: dict[str, Proposer] = {
     "find_tenant": _tenants_named,
     "list_rent_arrears": _buildings,
-    "send_rent_reminder": lambda env, rng: [{"pay_by": _working_day(env.now, rng.randint(7, 21))}],
+    "send_rent_reminder": lambda env, rng: [
+        {"pay_by": scenes.first_working_day(scenes.day_after(env.now, rng.randint(7, 21)))}
+    ],
     "agree_instalments": lambda _env, rng: [{"months": rng.choice((2, 3, 4, 5, 6))}],
     "list_vacant_flats": _vacancies,
     "open_flat_sheet": _sheets,

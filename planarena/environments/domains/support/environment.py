@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from random import Random
 from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, day_after
 from planarena.environments.domains.types import Count, Date, Datetime, EmailAddress, Money, Percent, Person
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
@@ -18,7 +17,6 @@ from .world import PROPOSALS, make_help_desk
 __all__ = ["Support"]
 
 MAX_OPEN_TICKETS = 6
-
 
 TicketId = Annotated[str, Semantic("support_ticket_id", hidden=True)]
 CustomerId = Annotated[str, Semantic("support_customer_id", hidden=True)]
@@ -54,6 +52,15 @@ record = Fields(
     due=Date, refund=Money, topic=Topic,
 )  # fmt: skip
 TICKET_LINE = record("ticket_id subject customer priority status opened")
+TICKET = record(
+    "ticket_id subject text topic customer_id customer queue priority status opened agent reply_count"
+    " articles purchase_id product price"
+)
+CUSTOMER = record(
+    "customer_id name address tickets purchases",
+    tickets=[TICKET_LINE],
+    purchases=[record("purchase_id product price bought refunded_percent")],
+)
 
 
 class Support(Environment):
@@ -78,36 +85,25 @@ class Support(Environment):
             queue: The queue.
             priority: Only tickets of this priority.
         """
-        found = [
-            ticket
-            for ticket in self.rows("tickets", queue=queue)
-            if ticket["status"] != "closed" and (priority is None or ticket["priority"] == priority)
-        ]
+        found = [ticket for ticket in self.rows("tickets", queue=queue) if ticket["status"] != "closed"]
+        found = [ticket for ticket in found if priority in (None, ticket["priority"])]
         found.sort(key=lambda ticket: (ticket["opened"], ticket["ticket_id"]))
         return {"count": len(found), "tickets": [self._line(ticket) for ticket in found[:10]]}
 
-    @tool(
-        "read",
-        gives=record(
-            "customer_id name address tickets purchases",
-            tickets=[TICKET_LINE],
-            purchases=[record("purchase_id product price bought refunded_percent")],
-        ),
-    )
+    @tool("read", gives=CUSTOMER)
     def find_support_customer(self, name: Person) -> Result:
         """Look up a customer by full name, with tickets and purchases, each the most recent first.
 
         Args:
             name: Full name of the customer.
         """
-        found = self.rows("customers", name=name)
-        if not found:
-            raise ToolError("customer_not_found", f"There is no customer named {name}.")
-        customer_id = found[0]["customer_id"]
-        tickets = self.rows("tickets", customer_id=customer_id)
-        tickets.sort(key=lambda ticket: (ticket["opened"], ticket["ticket_id"]), reverse=True)
-        lines = [self._line(ticket) for ticket in tickets[:10]]
-        return {**found[0], "tickets": lines, "purchases": self._purchases(customer_id)}
+        for customer in self.rows("customers", name=name):
+            customer_id = customer["customer_id"]
+            tickets = self.rows("tickets", customer_id=customer_id)
+            tickets.sort(key=lambda ticket: (ticket["opened"], ticket["ticket_id"]), reverse=True)
+            lines = [self._line(ticket) for ticket in tickets[:10]]
+            return {**customer, "tickets": lines, "purchases": self._purchases(customer_id)}
+        raise ToolError("customer_not_found", f"There is no customer named {name}.")
 
     @tool("create", gives=record("ticket_id subject customer queue"))
     def create_support_ticket(
@@ -126,30 +122,15 @@ class Support(Environment):
         if self.state.get("tickets", ticket_id):
             raise ToolError("already_exists", f"{customer['name']} already has a ticket on {subject}.")
         ticket = {
-            "ticket_id": ticket_id,
-            "subject": subject,
-            "text": text,
+            "ticket_id": ticket_id, "subject": subject, "text": text, "customer_id": customer_id,
             "topic": next((row["topic"] for row in self.rows("tickets", subject=subject)), ""),
-            "customer_id": customer_id,
-            "queue": queue,
-            "priority": "normal",
-            "status": "open",
-            "opened": self.now,
-            "agent_id": "",
-            "replies": [],
-            "answered_on": "",
-            "articles": [],
+            "queue": queue, "priority": "normal", "status": "open", "opened": self.now, "agent_id": "",
+            "replies": [], "answered_on": "", "articles": [],
             "purchase_id": self._purchases(customer_id)[0]["purchase_id"],
-        }
+        }  # fmt: skip
         return {**self.state.put("tickets", ticket_id, ticket), "customer": customer["name"]}
 
-    @tool(
-        "read",
-        gives=record(
-            "ticket_id subject text topic customer_id customer queue priority status opened agent reply_count"
-            " articles purchase_id product price"
-        ),
-    )
+    @tool("read", gives=TICKET)
     def get_support_ticket(self, ticket_id: TicketId) -> Result:
         """Open a ticket: what the customer wrote, its topic, its state, its agent and the purchase that it is about.
 
@@ -158,14 +139,10 @@ class Support(Environment):
         """
         ticket = self.require("tickets", ticket_id, "ticket")
         purchase = self.require("purchases", ticket["purchase_id"], "purchase")
-        agent = self.state.get("agents", ticket["agent_id"])
-        return {
-            **purchase,
-            **self._line(ticket),
-            "agent": "nobody" if agent is None else agent["name"],
-            "reply_count": len(ticket["replies"]),
-            "articles": [self.require("articles", key, "article")["title"] for key in ticket["articles"]],
-        }
+        agent = self.state.get("agents", ticket["agent_id"]) or {"name": "nobody"}
+        titles = [self.require("articles", key, "article")["title"] for key in ticket["articles"]]
+        sent = {"agent": agent["name"], "reply_count": len(ticket["replies"]), "articles": titles}
+        return {**purchase, **self._line(ticket), **sent}
 
     @tool("read", gives=record("count articles", articles=[record("article_id title helpful_votes")]))
     def search_help_articles(self, topic: Topic) -> Result:
@@ -204,10 +181,8 @@ class Support(Environment):
         Args:
             queue: The queue.
         """
-        found = [
-            {**agent, "open_tickets": self._load(agent["agent_id"])}
-            for agent in self.rows("agents", queue=queue)
-        ]
+        agents = self.rows("agents", queue=queue)
+        found = [{**agent, "open_tickets": self._load(agent["agent_id"])} for agent in agents]
         found = [agent for agent in found if agent["open_tickets"] < MAX_OPEN_TICKETS]
         found.sort(key=lambda agent: (agent["open_tickets"], agent["agent_id"]))
         return {"count": len(found), "agents": found}
@@ -257,7 +232,7 @@ class Support(Environment):
             raise ToolError("already_escalated", "The ticket has already been escalated.")
         customer = self.require("customers", ticket["customer_id"], "customer")
         days = {"supervisors": 1, "engineering": 4, "quality": 6}[team]
-        due = self._day_after(days if customer["plan"] == "premium" else days + 2)
+        due = day_after(self.now, days if customer["plan"] == "premium" else days + 2)
         self.state.put("escalations", ticket_id, {"ticket_id": ticket_id, "team": team, "due": due})
         self.state.patch("tickets", ticket_id, status="escalated", priority="urgent")
         return {**self._line(ticket), "due": due}
@@ -316,6 +291,3 @@ class Support(Environment):
 
     def _load(self, agent_id: str) -> int:
         return sum(ticket["status"] != "closed" for ticket in self.rows("tickets", agent_id=agent_id))
-
-    def _day_after(self, days: int) -> str:
-        return (date.fromisoformat(self.today) + timedelta(days=days)).isoformat()

@@ -8,15 +8,7 @@ from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import (
-    Shared,
-    beside,
-    cast_people,
-    keep,
-    load_people,
-    mail_of,
-    meet,
-)
+from planarena.environments.domains.shared import Shared, beside, day_after, draw_people, keep, mail_of, meet
 from planarena.environments.state import Record
 
 __all__ = ["PROPOSALS", "make_help_desk"]
@@ -28,13 +20,10 @@ _new_id = Environment.new_id
 
 def make_help_desk(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     """Make a help desk, a pure function of `rng` and `shared`; the people known already are its agents."""
-    people = load_people()
     situation = rng.choice(texts["situations"])
     now = datetime(2026, rng.randint(1, 12), rng.randint(1, 28), 9, 0)
     now = datetime.fromisoformat(keep(shared, "now", now.isoformat()))
-    given, family = rng.sample(people["given"], 21), rng.sample(people["family"], 21)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    names = cast_people(names, shared)
+    names = draw_people(rng, 21, shared)
     user, staff, customer_names = names[0], names[1:10], names[10:]
     agents: Table = {}
     for place, name in enumerate(staff):
@@ -51,42 +40,31 @@ def make_help_desk(texts: Any, rng: Random, shared: Shared | None = None) -> See
             article = {"article_id": article_id, "title": name, "topic": topic, "helpful_votes": next(votes)}
             articles[article_id] = article
     tables: dict[str, Table] = {
-        "customers": customers,
-        "purchases": purchases,
-        "tickets": tickets,
-        "agents": agents,
-        "articles": articles,
-        "escalations": {},
-    }
+        "customers": customers, "purchases": purchases, "tickets": tickets, "agents": agents,
+        "articles": articles, "escalations": {},
+    }  # fmt: skip
     addresses = {row["name"]: row["address"] for row in customers.values()}
-    return Seed(
-        tables,
-        situation["title"],
-        situation["description"],
-        {"now": now.isoformat(timespec="minutes"), "user_name": user},
-        {
-            "topic": situation["title"],
-            "customers": customer_names[:4],
-            "topics": sorted({ticket["topic"] for ticket in tickets.values()}),
-            **meet(shared, staff[:4], addresses, customer_names[:5]),
-        },
-    )
+    story = {
+        "topic": situation["title"], "customers": customer_names[:4],
+        "topics": sorted({ticket["topic"] for ticket in tickets.values()}),
+        **meet(shared, staff[:4], addresses, customer_names[:5]),
+    }  # fmt: skip
+    facts = {"now": now.isoformat(timespec="minutes"), "user_name": user}
+    return Seed(tables, situation["title"], situation["description"], facts, story)
 
 
 def _customers(
     texts: Any, situation: Any, names: list[str], now: datetime, shared: Shared | None, rng: Random
 ) -> tuple[Table, Table]:
     """Make customers, and one or two purchases of each."""
-    customers: Table = {}
-    purchases: Table = {}
+    customers, purchases = Table(), Table()
     for name in names:
         customer_id = _new_id("cus", name)
         customers[customer_id] = {
-            "customer_id": customer_id,
-            "name": name,
+            "customer_id": customer_id, "name": name,
             "address": mail_of(name, rng.choice(texts["domains"]), shared),
             "plan": rng.choice(("standard", "standard", "premium")),
-        }
+        }  # fmt: skip
         for offer in rng.sample(situation["products"], rng.randint(1, 2)):
             _buy(purchases, customer_id, offer, now, rng)
     return customers, purchases
@@ -98,13 +76,10 @@ def _buy(purchases: Table, customer_id: str, offer: tuple[str, int, int], now: d
     purchase_id = _new_id("pur", customer_id, product)
     if purchase_id not in purchases:
         purchases[purchase_id] = {
-            "purchase_id": purchase_id,
-            "customer_id": customer_id,
-            "product": product,
+            "purchase_id": purchase_id, "customer_id": customer_id, "product": product,
             "price": rng.randint(low, high - 1) + rng.choice((0.0, 0.5, 0.9)),
-            "bought": (now.date() - timedelta(days=rng.randint(8, 90))).isoformat(),
-            "refunded_percent": 0,
-        }
+            "bought": day_after(now.isoformat(), -rng.randint(8, 90)), "refunded_percent": 0,
+        }  # fmt: skip
     return purchase_id
 
 
@@ -114,7 +89,7 @@ def _tickets(
     """Let customers report every issue, some of them twice; a fifth of the tickets have been answered."""
     customers, purchases, agents = world
     tickets: Table = {}
-    offers = {offer[0]: offer for offer in situation["products"]}
+    offers, days = {offer[0]: offer for offer in situation["products"]}, texts["days"]
     issues = [*rng.sample(situation["issues"], len(situation["issues"])), *situation["issues"][:3]]
     owners = [*customers, *rng.sample(sorted(customers), len(issues) - len(customers))]
     for (subject, text, queue, topic, *about), customer_id in zip(issues, owners, strict=True):
@@ -125,27 +100,14 @@ def _tickets(
         bought = [_buy(purchases, customer_id, offers[product], now, rng) for product in about]
         bought = bought or [key for key, one in purchases.items() if one["customer_id"] == customer_id]
         tickets[ticket_id] = {
-            "ticket_id": ticket_id,
-            "subject": subject,
-            "text": text,
-            "topic": topic,
-            "customer_id": customer_id,
-            "queue": queue,
-            "priority": rng.choice(("low", "normal", "normal", "high")),
-            "status": "waiting" if answered else "open",
-            "opened": opened.isoformat(timespec="minutes"),
+            "ticket_id": ticket_id, "subject": subject, "text": text, "customer_id": customer_id,
+            "topic": topic, "queue": queue, "priority": rng.choice(("low", "normal", "normal", "high")),
+            "status": "waiting" if answered else "open", "opened": opened.isoformat(timespec="minutes"),
             "agent_id": rng.choice(colleagues) if answered or rng.random() < 0.4 else "",
-            "replies": [_reply(texts, rng)] if answered else [],
-            "answered_on": "",
-            "articles": [],
-            "purchase_id": rng.choice(bought),
-        }
+            "replies": [rng.choice(texts["replies"]).format(day=rng.choice(days))] if answered else [],
+            "answered_on": "", "articles": [], "purchase_id": rng.choice(bought),
+        }  # fmt: skip
     return tickets
-
-
-def _reply(texts: Any, rng: Random) -> str:
-    text: str = rng.choice(texts["replies"])
-    return text.format(day=rng.choice(texts["days"]))
 
 
 def _list(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
@@ -173,9 +135,7 @@ def _create(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 
 PROPOSALS: dict[str, Proposer] = {
-    "list_queue_tickets": _list,
-    "find_support_customer": _customer,
-    "create_support_ticket": _create,
+    "list_queue_tickets": _list, "find_support_customer": _customer, "create_support_ticket": _create,
     "get_support_ticket": lambda _env, _rng: [{}],
     "search_help_articles": lambda env, rng: [
         {"topic": topic} for topic in (*rng.sample(env.story["topics"], 1), BOUND)
@@ -189,11 +149,9 @@ PROPOSALS: dict[str, Proposer] = {
     ],
     "escalate_ticket": lambda _env, rng: [{"team": rng.choice(("supervisors", "engineering", "quality"))}],
     "refund_purchase": lambda _env, rng: [
-        {"percent": 100},
-        {"percent": rng.choice((10, 15, 20, 25, 30, 50))},
+        {"percent": 100}, {"percent": rng.choice((10, 15, 20, 25, 30, 50))}
     ],
     "close_support_ticket": lambda _env, rng: [
-        {"resolution": "solved"},
-        {"resolution": rng.choice(("refunded", "duplicate"))},
+        {"resolution": "solved"}, {"resolution": rng.choice(("refunded", "duplicate"))}
     ],
-}
+}  # fmt: skip

@@ -13,15 +13,18 @@ are optional to whoever reads them:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 from planarena.data import load_yaml
 from planarena.environments.contract import Seed
 
 __all__ = [
-    "Shared", "beside", "cast_people", "day_after", "hand_on", "in_season", "keep", "load_people", "mail_of", "meet",
+    "Shared", "beside", "cast_people", "day_after", "draw_people", "hand_on", "in_season", "keep", "later",
+    "load_people", "mail_of", "meet",
 ]  # fmt: skip
 
 Shared = Mapping[str, Any]
@@ -56,9 +59,22 @@ def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) 
     return names[: len(drawn)]
 
 
+def draw_people(rng: Random, number: int, shared: Shared | None) -> list[str]:
+    """Draw so many full names and cast them, as `cast_people` does without customers; the user's comes first."""
+    people = load_people()
+    given, family = rng.sample(people["given"], number), rng.sample(people["family"], number)
+    return cast_people([f"{first} {last}" for first, last in zip(given, family, strict=True)], shared)
+
+
 def day_after(start: str, days: int) -> str:
     """Return the date some days after a date or moment."""
     return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
+
+
+@lru_cache(maxsize=4096)
+def later(moment: str, minutes: int) -> str:
+    """Return the moment some minutes after another, or before it, as `2026-03-04T14:30`."""
+    return (datetime.fromisoformat(moment) + timedelta(minutes=minutes)).isoformat(timespec="minutes")
 
 
 def in_season(entries: Iterable[Mapping[str, Any]], now: str) -> list[Any]:

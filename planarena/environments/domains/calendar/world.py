@@ -61,7 +61,7 @@ def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> 
     events = _events(words, colleagues, days[:5], rng)
     others = () if shared is None else shared.get("beside", ())
     if shared is not None:
-        events |= _joint_events(words, colleagues, days, shared, rng)
+        events |= _joint_events(words["joint"], names[1:5], days, shared.get("story", {}), rng)
     projects = rng.sample(sorted(words["projects"]), 2)
     rooms, bookings = _rooms(words, days[:5], rng)
     situation = rng.choice(common.in_season(words["situations"], now))
@@ -78,16 +78,15 @@ def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> 
         "days": days[1:5], "met": names[1:4], "projects": projects,
         "titles": rng.sample(words["new_meetings"], 3), "place": rng.choice(words["places"]),
         "duration": rng.choice((30, 45, 60)), "seats": rng.choice((3, 4, 5)),
-        **_joint_story(words, names, colleagues, days, shared, rng),
+        **common.meet(shared, names[1:], {row["name"]: row["email"] for row in colleagues.values()}),
     }  # fmt: skip
+    if shared is not None:
+        story |= _joint_story(words, days, shared, rng)
     return Seed(tables, title, description, facts, story)
 
 
-def _joint_events(
-    words: Any, colleagues: Table, days: list[str], shared: common.Shared, rng: Random
-) -> Table:
+def _joint_events(joint: Any, hosts: list[str], days: list[str], story: Any, rng: Random) -> Table:
     """Give the second week an event a day, and the days of a journey one at its place."""
-    joint, story = words["joint"], shared.get("story", {})
     plans = [
         (title, f"{day}T{rng.choice(('10:00', '13:30', '15:00'))}", "to be announced")
         for title, day in zip(rng.sample(joint["meetings"], len(days) - 5), days[5:], strict=True)
@@ -97,7 +96,6 @@ def _joint_events(
         place = f"the hotel in {story['there']}"
         plans.append((rng.choice(words_out).format(city=story["there"]), f"{story['out']}T20:00", place))
         plans.append((rng.choice(words_back), f"{story['back']}T{rng.choice(('08:00', '08:30'))}", place))
-    hosts = [row["name"] for row in colleagues.values()][:4]
     events = [
         make_event(title, rng.choice(hosts), start, rng.choice((45, 60, 90)), place)
         for title, start, place in plans
@@ -105,29 +103,14 @@ def _joint_events(
     return {event["event_id"]: event for event in events}
 
 
-def _joint_story(
-    words: Any,
-    names: list[str],
-    colleagues: Table,
-    days: list[str],
-    shared: common.Shared | None,
-    rng: Random,
-) -> dict[str, Any]:
-    """Return what the story of a scenario of several domains adds; nothing for one of a single domain."""
-    if shared is None:
-        return {}
-    story, others = shared.get("story", {}), shared.get("beside", ())
-    added = common.meet(shared, names[1:], {row["name"]: row["email"] for row in colleagues.values()})
-    other = (
-        "travel" if "out" in story else next((one for one in ("smart_home", "clinic") if one in others), "")
-    )
-    if other:
-        added["joint_title"] = rng.choice(words["joint"]["titles"][other])
-    if other == "travel":
-        added["journey"] = story["out"]
-    elif other == "smart_home":
-        added["days"] = days[:4]
-    return added
+def _joint_story(words: Any, days: list[str], shared: common.Shared, rng: Random) -> dict[str, Any]:
+    """Return what the other domain of a scenario adds to the story."""
+    titles = words["joint"]["titles"]
+    if "out" in shared.get("story", {}):
+        return {"journey": shared["story"]["out"], "joint_title": rng.choice(titles["travel"])}
+    if "smart_home" in shared.get("beside", ()):
+        return {"joint_title": rng.choice(titles["smart_home"]), "days": days[:4]}
+    return {"joint_title": rng.choice(titles["clinic"])} if "clinic" in shared.get("beside", ()) else {}
 
 
 def _colleagues(words: Any, names: list[str], board: str, rng: Random, shared: common.Shared | None) -> Table:

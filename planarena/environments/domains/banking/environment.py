@@ -168,8 +168,8 @@ class Banking(Environment):
             )
         new_id = self.new_id("cd", card_id, reason, delivery)
         new = {
-            "card_id": new_id, "account_id": card["account_id"], "status": "active", "daily_limit": 400.0,
-            "last_digits": f"{int(new_id[3:], 16) % 10000:04d}",
+            "card_id": new_id, "account_id": card["account_id"],
+            "last_digits": f"{int(new_id[3:], 16) % 10000:04d}", "status": "active", "daily_limit": 400.0,
         }  # fmt: skip
         self.state.put("cards", new_id, new)
         self.state.patch("cards", card_id, status="cancelled")

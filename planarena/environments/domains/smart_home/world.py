@@ -61,8 +61,9 @@ def _sensors(rng: Random, rooms: list[str]) -> Table:
     values = [_unremarkable_first(rng.sample(values, len(rooms)), rng) for values in ranges]
     return {
         room: {
-            "battery": rng.randint(21, 100), "daylight": daylight, "humidity": humidity, "room": room,
-            "href": f"/things/{room.replace(' ', '-')}/sensor", "temperature": tenths / 10,
+            "battery": rng.randint(21, 100), "daylight": daylight,
+            "href": f"/things/{room.replace(' ', '-')}/sensor", "humidity": humidity, "room": room,
+            "temperature": tenths / 10,
         }
         for room, tenths, humidity, daylight in zip(rooms, *values, strict=True)
     }  # fmt: skip

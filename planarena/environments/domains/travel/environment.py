@@ -91,8 +91,8 @@ class Travel(Environment):
         return {**_timed(flight), "arrival_airport": self._airport(flight["destination"])["airport"]}
 
     def _bag_fee(self, hold: Record, kind: str) -> float:
-        fee: float = self._flight(hold)["bag_fee"]
-        return round(fee * self.seeds()["bags"][kind]["part"], 2)
+        fee: float = self._flight(hold)["bag_fee"] * self.seeds()["bags"][kind]["part"]
+        return round(fee, 2)
 
     def _taken(self, check_in: str, check_out: str) -> Counter[str]:
         """Count the rooms per hotel that are booked for at least one of the nights."""

@@ -13,7 +13,8 @@ are optional to whoever reads them:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -23,7 +24,7 @@ from planarena.environments.contract import Seed
 
 __all__ = [
     "Shared", "beside", "cast_people", "day_after", "draw_people", "first_working_day", "hand_on", "in_season", "keep",
-    "load_people", "mail_of", "meet", "working_day",
+    "later", "load_people", "mail_of", "meet", "working_day",
 ]  # fmt: skip
 
 Shared = Mapping[str, Any]
@@ -83,6 +84,12 @@ def working_day(start: str, days: int) -> str:
 def first_working_day(start: str) -> str:
     """Return the day of a date or moment if it is a working day, or else the first one after it."""
     return working_day(day_after(start, -1), 1)
+
+
+@lru_cache(maxsize=4096)
+def later(moment: str, minutes: int) -> str:
+    """Return the moment some minutes after another, or before it, as `2026-03-04T14:30`."""
+    return (datetime.fromisoformat(moment) + timedelta(minutes=minutes)).isoformat(timespec="minutes")
 
 
 def in_season(entries: Iterable[Mapping[str, Any]], now: str) -> list[Any]:

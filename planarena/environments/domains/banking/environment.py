@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 from random import Random
 from typing import Annotated, Any, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, day_after
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
@@ -55,6 +55,11 @@ record = Fields(
     due_date=PaymentDay, paid_on=Day, goal=GoalName, saved=Money, target=Money, percent_reached=Percent,
 )  # fmt: skip
 CARD = record("card_id last_digits status daily_limit")
+STATEMENT = record(
+    "account since balance money_in money_out entries upcoming",
+    entries=[record("date description amount")],
+    upcoming=[record("date payee amount frequency")],
+)
 GOAL_MOVE = record("goal amount saved target percent_reached")
 
 
@@ -91,11 +96,9 @@ class Banking(Environment):
     def _code(self, prefix: str, *content: Any) -> str:
         return f"{prefix}-{self.new_id('', *content)[1:9].upper()}"
 
-    def _require_payee(self, payee: str) -> Record:
-        stored = self.state.get("payees", payee)
-        if stored is None:
+    def _require_payee(self, payee: str) -> None:
+        if self.state.get("payees", payee) is None:
             raise ToolError("unknown_payee", f"{payee} is not among the stored payees; add the payee first.")
-        return stored
 
     def _require_goal(self, goal: str) -> Record:
         stored = self.state.get("goals", goal)
@@ -114,14 +117,7 @@ class Banking(Environment):
             return {**account, "card": self.require("cards", account["card_id"], "card")}
         raise ToolError("not_found", f"There is no account named {name}.")
 
-    @tool(
-        "read",
-        gives=record(
-            "account since balance money_in money_out entries upcoming",
-            entries=[record("date description amount")],
-            upcoming=[record("date payee amount frequency")],
-        ),
-    )
+    @tool("read", gives=STATEMENT)
     def get_account_statement(self, account_id: AccountId, since: Day | None = None) -> Result:
         """List an account's bookings, newest first (largest first within a day), and its upcoming payments.
 
@@ -130,23 +126,19 @@ class Banking(Environment):
             since: First day of the period; 30 days ago if left out.
         """
         account = self.require("accounts", account_id, "account")
-        first = since or str(date.fromisoformat(self.today) - timedelta(days=30))
+        first = since or day_after(self.today, -30)
         if first > self.today:
             raise ToolError("invalid_period", "The period starts in the future.")
         booked = [row for row in self.rows("entries", account_id=account_id) if row["date"] >= first]
-        booked.sort(key=lambda row: (abs(row["amount"]), row["description"]), reverse=True)
-        booked.sort(key=lambda row: row["date"], reverse=True)
+        booked.sort(key=lambda row: (row["date"], abs(row["amount"]), row["description"]), reverse=True)
         orders = self.rows("standing_orders", account_id=account_id)
         orders.sort(key=lambda row: (row["first_date"], row["payee"], row["amount"]))
         return {
-            "account": account["name"],
-            "since": first,
-            "balance": account["balance"],
+            **account, "account": account["name"], "since": first,
             "money_in": round(sum(row["amount"] for row in booked if row["amount"] > 0), 2),
             "money_out": round(-sum(row["amount"] for row in booked if row["amount"] < 0), 2),
-            "entries": booked[:15],
-            "upcoming": [{**row, "date": row["first_date"]} for row in orders[:15]],
-        }
+            "entries": booked[:15], "upcoming": [{**row, "date": row["first_date"]} for row in orders[:15]],
+        }  # fmt: skip
 
     @tool("update", gives=CARD)
     def freeze_card(self, card_id: CardId) -> Result:
@@ -176,17 +168,14 @@ class Banking(Environment):
             )
         new_id = self.new_id("cd", card_id, reason, delivery)
         new = {
-            "card_id": new_id,
-            "account_id": card["account_id"],
-            "last_digits": f"{int(new_id[3:], 16) % 10000:04d}",
-            "status": "active",
-            "daily_limit": 400.0,
-        }
+            "card_id": new_id, "account_id": card["account_id"],
+            "last_digits": f"{int(new_id[3:], 16) % 10000:04d}", "status": "active", "daily_limit": 400.0,
+        }  # fmt: skip
         self.state.put("cards", new_id, new)
         self.state.patch("cards", card_id, status="cancelled")
         self.state.patch("accounts", card["account_id"], card_id=new_id)
-        arrival = date.fromisoformat(self.today) + timedelta(days=2 if delivery == "express" else 5)
-        return {**new, "replaces": card["last_digits"], "arrives_on": str(arrival)}
+        arrival = day_after(self.today, 2 if delivery == "express" else 5)
+        return {**new, "replaces": card["last_digits"], "arrives_on": arrival}
 
     @tool("update", gives=CARD)
     def set_card_limit(self, card_id: CardId, daily_limit: CardLimit) -> Result:
@@ -239,13 +228,9 @@ class Banking(Environment):
             raise ToolError("limit_exceeded", f"A transfer may not exceed {_TRANSFER_LIMIT:.2f} euros.")
         text = f"Transfer to {payee}: {reference}" if reference else f"Transfer to {payee}"
         account = self._debit(account_id, amount, text)
-        return {
-            "from_account": account["name"],
-            "payee": payee,
-            "amount": amount,
-            "date": self.today,
-            "confirmation": self._code("TR", account_id, payee, amount, reference),
-        }
+        code = self._code("TR", account_id, payee, amount, reference)
+        sent = {"payee": payee, "amount": amount, "date": self.today, "confirmation": code}
+        return {**sent, "from_account": account["name"]}
 
     @tool("create", gives=record("from_account payee amount frequency first_date yearly_total"))
     def create_standing_order(

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
 from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import (
-    Shared,
-    beside,
-    cast_people,
-    in_season,
-    keep,
-    load_people,
-    meet,
-)
+from planarena.environments.domains import shared as common
+from planarena.environments.domains.shared import day_after
 from planarena.environments.state import Record
 
 __all__ = ["PROPOSALS", "is_iban", "make_world"]
@@ -62,40 +54,31 @@ def _accounts(rng: Random, words: dict[str, Any]) -> tuple[dict[str, str], Table
     for role, name in names.items():
         account_id, card_id = _new_id("ac", name), _new_id("cd", name)
         cards[card_id] = {
-            "card_id": card_id,
-            "account_id": account_id,
-            "last_digits": f"{rng.randrange(10000):04d}",
+            "card_id": card_id, "account_id": account_id, "last_digits": f"{rng.randrange(10000):04d}",
             "status": "frozen" if role == "fourth" else "active",
             "daily_limit": float(rng.choice([500, 600, 800, 1000])),
-        }
+        }  # fmt: skip
         accounts[account_id] = {
-            "account_id": account_id,
-            "name": name,
-            "iban": _random_iban(rng, words),
-            "balance": _spread(rng, *balances[role]),
-            "card_id": card_id,
-        }
+            "account_id": account_id, "name": name, "iban": _random_iban(rng, words),
+            "balance": _spread(rng, *balances[role]), "card_id": card_id,
+        }  # fmt: skip
     return names, accounts, cards
 
 
-def _bills(rng: Random, words: dict[str, Any], today: date) -> Table:
+def _bills(rng: Random, words: dict[str, Any], now: str) -> Table:
     bills: Table = {}
     for category, kind in words["bills"].items():
         biller = rng.choice(kind["billers"])
         bill_id = _new_id("bl", biller, category)
         bills[bill_id] = {
-            "bill_id": bill_id,
-            "biller": biller,
-            "biller_iban": _random_iban(rng, words),
-            "category": category,
-            "amount": _spread(rng, kind["low"], kind["high"]),
-            "due_date": str(today + timedelta(days=rng.randint(2, 24))),
-            "status": "unpaid",
-        }
+            "bill_id": bill_id, "biller": biller, "biller_iban": _random_iban(rng, words),
+            "category": category, "amount": _spread(rng, kind["low"], kind["high"]),
+            "due_date": day_after(now, rng.randint(2, 24)), "status": "unpaid",
+        }  # fmt: skip
     return bills
 
 
-def _entries(rng: Random, words: dict[str, Any], today: date, accounts: Table) -> Table:
+def _entries(rng: Random, words: dict[str, Any], now: str, accounts: Table) -> Table:
     entries: Table = {}
     for account_id in accounts:
         for number in range(13):
@@ -104,19 +87,17 @@ def _entries(rng: Random, words: dict[str, Any], today: date, accounts: Table) -
             else:
                 merchant = rng.choice(words["merchants"])
                 text, amount = merchant["name"], -_spread(rng, merchant["low"], merchant["high"])
-            day = str(today - timedelta(days=rng.randint(1, 12 if number < 5 else 55)))
+            day = day_after(now, -rng.randint(1, 12 if number < 5 else 55))
             entry_id = _new_id("en", account_id, day, text, amount)
             entries[entry_id] = {"account_id": account_id, "date": day, "description": text, "amount": amount}
     return entries
 
 
-def make_world(words: Any, rng: Random, shared: Shared | None) -> Seed:
+def make_world(words: Any, rng: Random, shared: common.Shared | None) -> Seed:
     """Make a customer of the bank: about 100 records, of which every bill, goal and card can be acted on."""
-    people = load_people()
-    now = keep(shared, "now", f"2026-{rng.randint(2, 11):02d}-{rng.randint(2, 27):02d}T09:00")
-    today = date.fromisoformat(now[:10])
-    pairs = zip(rng.sample(people["given"], 14), rng.sample(people["family"], 14), strict=True)
-    user, *others = cast_people([f"{given} {family}" for given, family in pairs], shared)
+    now = f"2026-{rng.randint(2, 11):02d}-{rng.randint(2, 27):02d}T09:00"
+    now = common.keep(shared, "now", now)
+    user, *others = common.draw_people(rng, 14, shared)
     new, known = others[:3], others[3:]
     joint = _joint(words, others, rng, shared)
     if joint:
@@ -126,49 +107,36 @@ def make_world(words: Any, rng: Random, shared: Shared | None) -> Seed:
     orders: Table = {}
     for account_id, payee in zip(accounts, known[3:], strict=False):
         orders[_new_id("so", account_id, payee)] = {
-            "account_id": account_id,
-            "payee": payee,
-            "amount": float(rng.randrange(15, 90, 5)),
-            "frequency": rng.choice(["weekly", "monthly"]),
-            "first_date": str(today + timedelta(days=rng.randint(1, 28))),
-        }
+            "account_id": account_id, "payee": payee, "amount": float(rng.randrange(15, 90, 5)),
+            "frequency": rng.choice(["weekly", "monthly"]), "first_date": day_after(now, rng.randint(1, 28)),
+        }  # fmt: skip
     goals: Table = {}
     for goal in dict.fromkeys([*joint.get("goal", ()), *rng.sample(words["goals"], 4)]):
         target = float(rng.randrange(2400, 6000, 100))
         goals[goal] = {"goal": goal, "target": target, "saved": round(target * rng.uniform(0.45, 0.8), 2)}
     focus = rng.sample(list(words["bills"]), 3)
-    situation = rng.choice(in_season(words["situations"], now))
+    situation = rng.choice(common.in_season(words["situations"], now))
     details = {**names, "goal": next(iter(goals)), "category": focus[0], "person": new[0]}
-    return Seed(
-        tables={
-            "accounts": accounts,
-            "cards": cards,
-            "payees": {name: {"payee": name, "iban": _random_iban(rng, words)} for name in known},
-            "bills": _bills(rng, words, today),
-            "goals": goals,
-            "entries": _entries(rng, words, today, accounts),
-            "standing_orders": orders,
-        },
-        title=situation["title"].format(**details),
-        description=situation["text"].format(**details),
-        facts={
-            "now": now,
-            "user_name": user,
-            "home_city": keep(shared, "home_city", rng.choice(words["cities"])),
-        },
-        story={
-            "accounts": list(names.values()),
-            "new_payees": [{"name": name, "iban": _random_iban(rng, words)} for name in new],
-            "known": known[:3],
-            "bills": focus,
-            "goals": list(goals)[:2],
-            "next_month": str((today.replace(day=1) + timedelta(days=32)).replace(day=1)),
-            **joint,
-        },
-    )
+    title, description = (situation[part].format(**details) for part in ("title", "text"))
+    tables = {
+        "accounts": accounts, "cards": cards,
+        "payees": {name: {"payee": name, "iban": _random_iban(rng, words)} for name in known},
+        "bills": _bills(rng, words, now), "goals": goals, "entries": _entries(rng, words, now, accounts),
+        "standing_orders": orders,
+    }  # fmt: skip
+    city = common.keep(shared, "home_city", rng.choice(words["cities"]))
+    story = {
+        "accounts": list(names.values()),
+        "new_payees": [{"name": name, "iban": _random_iban(rng, words)} for name in new],
+        "known": known[:3], "bills": focus, "goals": list(goals)[:2],
+        "next_month": f"{day_after(f'{now[:7]}-01', 32)[:7]}-01", **joint,
+    }  # fmt: skip
+    return Seed(tables, title, description, {"now": now, "user_name": user, "home_city": city}, story)
 
 
-def _joint(words: dict[str, Any], others: list[str], rng: Random, shared: Shared | None) -> dict[str, Any]:
+def _joint(
+    words: dict[str, Any], others: list[str], rng: Random, shared: common.Shared | None
+) -> dict[str, Any]:
     """Return what a scenario of several domains adds to the story: who is owed the other domain's amounts."""
     if shared is None:
         return {}
@@ -176,7 +144,7 @@ def _joint(words: dict[str, Any], others: list[str], rng: Random, shared: Shared
     texts = words["joint"].get(lead, {})
     fields = {"city": shared.get("story", {}).get("there", "")}
     return {
-        **meet(shared, others[:4]),
+        **common.meet(shared, others[:4]),
         "owed": rng.choice(texts["payees"]) if "payees" in texts else others[0],
         "purpose": rng.choice(texts.get("purposes", words["references"])).format(**fields),
         "goal": [rng.choice(texts["goals"]).format(**fields)] if "goals" in texts else [],
@@ -184,10 +152,8 @@ def _joint(words: dict[str, Any], others: list[str], rng: Random, shared: Shared
 
 
 def _statements(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    today = date.fromisoformat(env.today)
-    yield {}
-    yield {"since": str(today.replace(day=1))}
-    yield {"since": str(today - timedelta(days=rng.choice([7, 14])))}
+    yield from ({}, {"since": f"{env.today[:7]}-01"})
+    yield {"since": day_after(env.today, -rng.choice([7, 14]))}
 
 
 def _replacements(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
@@ -226,7 +192,7 @@ def _standing_orders(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 def _savings(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     for goal, amount in zip(env.story["goals"], rng.sample(range(25, 325, 25), 2), strict=True):
         yield {"goal": goal, "amount": float(amount)}
-    if any(beside(env.story, domain) for domain in ("travel", "shopping", "energy")):
+    if any(common.beside(env.story, domain) for domain in ("travel", "shopping", "energy")):
         yield {"goal": env.story["goals"][0], "amount": BOUND}
 
 
@@ -241,19 +207,13 @@ PROPOSALS: dict[str, Proposer] = {
     "get_bank_account": lambda env, rng: [
         {"name": name} for name in (*env.story["accounts"][:2], rng.choice(env.story["accounts"][2:]))
     ],
-    "get_account_statement": _statements,
-    "freeze_card": lambda _env, _rng: [{}],
+    "get_account_statement": _statements, "freeze_card": lambda _env, _rng: [{}],
     "replace_card": _replacements,
     "set_card_limit": lambda _env, rng: [
         {"daily_limit": float(limit)} for limit in rng.sample([150, 200, 250, 300, 750, 1200, 1500], 3)
     ],
     "add_payee": lambda env, rng: [*rng.sample(env.story["new_payees"], 2), {"name": BOUND, "iban": BOUND}],
-    "transfer_money": _transfers,
-    "create_standing_order": _standing_orders,
-    "find_unpaid_bill": lambda env, rng: [
-        {"category": category} for category in rng.sample(env.story["bills"], 3)
-    ],
-    "pay_bill": lambda _env, _rng: [{}],
-    "save_to_goal": _savings,
-    "withdraw_from_goal": _withdrawals,
-}
+    "transfer_money": _transfers, "create_standing_order": _standing_orders,
+    "find_unpaid_bill": lambda env, rng: [{"category": one} for one in rng.sample(env.story["bills"], 3)],
+    "pay_bill": lambda _env, _rng: [{}], "save_to_goal": _savings, "withdraw_from_goal": _withdrawals,
+}  # fmt: skip

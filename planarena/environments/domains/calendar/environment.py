@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from datetime import date as day_of
+from datetime import datetime
 from random import Random
 from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
-from planarena.environments.domains.types import (
-    Count,
-    Date,
-    Datetime,
-    EmailAddress,
-    FreeTime,
-    Minutes,
-    Person,
-    Time,
-    Title,
-    Workday,
-)
+from planarena.environments.domains import types
+from planarena.environments.domains.offers import join_offer, split_offer
+from planarena.environments.domains.shared import Shared, later
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, free_starts, join_offer, later, make_event, make_world, split_offer
+from .world import PROPOSALS, free_starts, make_event, make_world
 
 __all__ = ["Calendar"]
 
@@ -43,11 +34,12 @@ Equipment = Annotated[Literal["screen", "whiteboard", "video"], Semantic("room_e
 Reply = Annotated[Literal["accepted", "tentative"], Semantic("invitation_reply", surface="word")]
 
 record = Fields(
-    colleague_id=ColleagueId, name=Person, email=EmailAddress, team=Team, manager=Person,
-    event_id=EventId, title=Title, start=Datetime, until=Time, busy=Minutes, organiser=Person, date=Date,
-    place=Place, invited=Count, invitee=Person, reply=Reply, offer_id=RoomOfferId, room=Place,
-    floor=Count, seats=Seats, at=Time, remind_at=Datetime, task_id=TaskId, task=Title, project=Project,
-    due=Workday, effort=Duration,
+    colleague_id=ColleagueId, name=types.Person, email=types.EmailAddress, team=Team, manager=types.Person,
+    event_id=EventId, title=types.Title, start=types.Datetime, until=types.Time, busy=types.Minutes,
+    organiser=types.Person, date=types.Date, place=Place, invited=types.Count, invitee=types.Person,
+    reply=Reply, offer_id=RoomOfferId, room=Place, floor=types.Count, seats=Seats, at=types.Time,
+    remind_at=types.Datetime, task_id=TaskId, task=types.Title, project=Project, due=types.Workday,
+    effort=Duration,
 )  # fmt: skip
 # Where people are who set time aside for a task.
 DESK = "the desk"
@@ -85,9 +77,9 @@ class Calendar(Environment):
                 )
 
     def _room_is_free(self, room_id: str, start: str, end: str, but: str = "") -> bool:
+        bookings = self.rows("bookings", room_id=room_id)
         return not any(
-            booking["event_id"] != but and booking["start"] < end and booking["end"] > start
-            for booking in self.rows("bookings", room_id=room_id)
+            row["event_id"] != but and row["start"] < end and row["end"] > start for row in bookings
         )
 
     def _add_event(self, title: str, start: str, minutes: int, place: str) -> Record:
@@ -102,7 +94,7 @@ class Calendar(Environment):
         return {**_placed(event), "organiser": "you" if own else event["organiser"]}
 
     @tool("read", gives=record("colleague_id name email team manager"))
-    def find_colleague(self, name: Person) -> Result:
+    def find_colleague(self, name: types.Person) -> Result:
         """Look up a colleague's card: mail address, team and manager.
 
         Args:
@@ -114,7 +106,7 @@ class Calendar(Environment):
         return found[0]
 
     @tool("read", gives=record("events busy", events=[record("event_id title start at until")]))
-    def list_events(self, date: Workday) -> Result:
+    def list_events(self, date: types.Workday) -> Result:
         """List the events of a day, the earliest first, with the minutes that they take together.
 
         Args:
@@ -137,8 +129,8 @@ class Calendar(Environment):
             shown["remind_at"] = later(event["start"], -event["reminder"])
         return shown
 
-    @tool("read", gives=record("slots", slots=[record("start until", start=FreeTime)]))
-    def find_common_slot(self, colleague_id: ColleagueId, date: Date, duration: Duration) -> Result:
+    @tool("read", gives=record("slots", slots=[record("start until", start=types.FreeTime)]))
+    def find_common_slot(self, colleague_id: ColleagueId, date: types.Date, duration: Duration) -> Result:
         """Find times within working hours that are free for the user and a colleague, the earliest first.
 
         Args:
@@ -156,7 +148,7 @@ class Calendar(Environment):
 
     @tool("create", gives=NEW_EVENT)
     def create_calendar_event(
-        self, title: Title, start: FreeTime, duration: Duration, place: Place | None = None
+        self, title: types.Title, start: types.FreeTime, duration: Duration, place: Place | None = None
     ) -> Result:
         """Put an event into the user's calendar; it must not overlap another one.
 
@@ -170,7 +162,7 @@ class Calendar(Environment):
         return self._add_event(title, start, duration, place or "to be announced")
 
     @tool("update", gives=MOVED_EVENT)
-    def reschedule_event(self, event_id: EventId, start: FreeTime) -> Result:
+    def reschedule_event(self, event_id: EventId, start: types.FreeTime) -> Result:
         """Move an event to another start, once a day at most; its length stays, a free room moves along.
 
         Args:
@@ -217,7 +209,7 @@ class Calendar(Environment):
 
     @tool("read", gives=record("rooms", rooms=[record("offer_id room floor seats")]))
     def find_free_rooms(
-        self, start: Datetime, duration: Duration, seats: Seats, equipment: Equipment | None = None
+        self, start: types.Datetime, duration: Duration, seats: Seats, equipment: Equipment | None = None
     ) -> Result:
         """Find up to five meeting rooms that are free for some time, the smallest first.
 
@@ -248,10 +240,8 @@ class Calendar(Environment):
             event_id: The event.
             offer_id: The room as found free; it must have been found free for all of the event's time.
         """
-        try:
-            room_id, free_from, free_until = split_offer(offer_id)
-        except ValueError:
-            raise ToolError("not_found", f"There is no room offer with id {offer_id}.") from None
+        room_id, free_from, minutes = split_offer(offer_id, datetime.fromisoformat)
+        free_until = later(free_from, minutes)
         event = self.require("events", event_id, "event")
         room = self.require("rooms", room_id, "room")
         self._refuse_block(event)
@@ -303,7 +293,7 @@ class Calendar(Environment):
         return {"tasks": rows[:12]}
 
     @tool("create", gives=NEW_EVENT)
-    def schedule_task(self, task_id: TaskId, date: Workday) -> Result:
+    def schedule_task(self, task_id: TaskId, date: types.Workday) -> Result:
         """Set time aside for a task: an event in the first gap of a day that is long enough for it.
 
         Args:

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import date, datetime, timedelta
-from functools import lru_cache
+from datetime import date, timedelta
 from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import (
-    Shared,
-    beside,
-    cast_people,
-    in_season,
-    keep,
-    load_people,
-    mail_of,
-    meet,
-)
+from planarena.environments.domains import shared as common
+from planarena.environments.domains.shared import beside, later
 from planarena.environments.state import Record
 
-__all__ = [
-    "PROPOSALS", "free_starts", "join_offer", "later", "make_event", "make_world", "split_offer",
-]  # fmt: skip
+__all__ = ["PROPOSALS", "free_starts", "make_event", "make_world"]
 
-
-@lru_cache(maxsize=4096)
-def later(start: str, minutes: int) -> str:
-    """Return the moment some minutes later, as `2026-03-04T14:30`."""
-    return (datetime.fromisoformat(start) + timedelta(minutes=minutes)).isoformat(timespec="minutes")
+Table = dict[str, Record]
+_new_id = Environment.new_id
+_EQUIPMENT = ["screen", "whiteboard", "video"]
 
 
 def free_starts(day: str, minutes: int, taken: Iterable[tuple[str, str]], after: str) -> list[str]:
@@ -41,36 +28,13 @@ def free_starts(day: str, minutes: int, taken: Iterable[tuple[str, str]], after:
         taken: (start, end) of what is in the way.
         after: No slot starts at or before this moment.
     """
-    blocks = [(a, b) for a, b in taken if a[:10] <= day <= b[:10]]
     starts = []
-    for start in _half_hours(day):
+    for step in range(18):
+        start = later(f"{day}T09:00", 30 * step)
         end = later(start, minutes)
-        if start > after and end <= f"{day}T18:00" and not any(a < end and b > start for a, b in blocks):
+        if start > after and end <= f"{day}T18:00" and not any(a < end and b > start for a, b in taken):
             starts.append(start)
     return starts
-
-
-@lru_cache(maxsize=512)
-def _half_hours(day: str) -> tuple[str, ...]:
-    return tuple(later(f"{day}T09:00", 30 * step) for step in range(18))
-
-
-def join_offer(room_id: str, start: str, minutes: int) -> str:
-    """Return the id of a free room: it says for when, and is never stored, so that a search changes nothing."""
-    return f"{room_id}.{start}.{minutes}"
-
-
-def split_offer(offer_id: str) -> tuple[str, str, str]:
-    """Return room id, start and end of a free room.
-
-    Raises:
-        ValueError: It is no such id.
-    """
-    room_id, start, minutes = offer_id.split(".")
-    return room_id, start, later(start, int(minutes))
-
-
-Table = dict[str, Record]
 
 
 def make_event(
@@ -78,80 +42,50 @@ def make_event(
 ) -> Record:
     """Return an event that nobody is reminded of and that has no room yet."""
     return {
-        "event_id": Environment.new_id("evt", title, start),
-        "title": title,
-        "organiser": organiser,
-        "start": start,
-        "end": later(start, minutes),
-        "place": place,
-        "room_id": "",
-        "invited": invited or {},
-        "reminder": 0,
+        "event_id": _new_id("evt", title, start), "title": title, "organiser": organiser, "start": start,
+        "end": later(start, minutes), "place": place, "room_id": "", "invited": invited or {}, "reminder": 0,
         "moved_on": "",
-    }
+    }  # fmt: skip
 
 
-def make_world(words: Any, rng: Random, shared: Shared | None = None) -> Seed:
+def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> Seed:
     """Make colleagues, the events of five working days, busy times for four, rooms with bookings, tasks."""
-    people = load_people()
-    given, family = rng.sample(people["given"], 10), rng.sample(people["family"], 10)
-    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    user, *_, board = names = cast_people(names, shared)
+    user, *_, board = names = common.draw_people(rng, 10, shared)
     today = date(2026, 1, 5) + timedelta(days=7 * rng.randrange(46) + rng.randrange(5))
-    now = f"{today.isoformat()}T{rng.choice(['08:00', '08:15', '08:30', '08:45'])}"
-    now = keep(shared, "now", now)
+    now = common.keep(shared, "now", f"{today}T{rng.choice(['08:00', '08:15', '08:30', '08:45'])}")
     today = date.fromisoformat(now[:10])
-    days = _working_days(today, 12)
+    days = [common.working_day(common.day_after(now, -1), number) for number in range(1, 13)]
     colleagues = _colleagues(words, names[1:9], board, rng, shared)
-    busy = {
-        f"{colleague_id}.{day}": {"blocks": _blocks(rng)} for colleague_id in colleagues for day in days[1:5]
-    }
+    busy = {f"{key}.{day}": {"blocks": _blocks(rng)} for key in colleagues for day in days[1:5]}
     events = _events(words, colleagues, days[:5], rng)
     others = () if shared is None else shared.get("beside", ())
     if shared is not None:
-        events |= _joint_events(words, colleagues, days, shared, rng)
+        events |= _joint_events(words["joint"], names[1:5], days, shared.get("story", {}), rng)
     projects = rng.sample(sorted(words["projects"]), 2)
     rooms, bookings = _rooms(words, days[:5], rng)
-    situation = rng.choice(in_season(words["situations"], now))
-    met = names[1:4]
-    return Seed(
-        tables={
-            "colleagues": colleagues,
-            "busy": busy,
-            "events": events,
-            "rooms": rooms,
-            "bookings": bookings,
-            # A parcel takes a week: time on the day of its delivery is of use for tasks that are due later.
-            "tasks": _tasks(words, projects, days[5 if "shopping" in others else 2 :], rng),
-        },
-        title=situation["title"].format(project=projects[0], colleague=met[0]),
-        description=situation["description"].format(user=user, project=projects[0], colleague=met[0]),
-        facts={"now": now, "user_name": user, "weekday": today.strftime("%A"), "projects": projects},
-        story={
-            "days": days[1:5],
-            "met": met,
-            "projects": projects,
-            "titles": rng.sample(words["new_meetings"], 3),
-            "place": rng.choice(words["places"]),
-            "duration": rng.choice((30, 45, 60)),
-            "seats": rng.choice((3, 4, 5)),
-            **_joint_story(words, names, colleagues, days, shared, rng),
-        },
-    )
+    situation = rng.choice(common.in_season(words["situations"], now))
+    # A parcel takes a week: time on the day of its delivery is of use for tasks that are due later.
+    tasks = _tasks(words, projects, days[5 if "shopping" in others else 2 :], rng)
+    tables = {
+        "colleagues": colleagues, "busy": busy, "events": events, "rooms": rooms, "bookings": bookings,
+        "tasks": tasks,
+    }  # fmt: skip
+    details = {"user": user, "project": projects[0], "colleague": names[1]}
+    title, description = (situation[part].format(**details) for part in ("title", "description"))
+    facts = {"now": now, "user_name": user, "weekday": today.strftime("%A"), "projects": projects}
+    story = {
+        "days": days[1:5], "met": names[1:4], "projects": projects,
+        "titles": rng.sample(words["new_meetings"], 3), "place": rng.choice(words["places"]),
+        "duration": rng.choice((30, 45, 60)), "seats": rng.choice((3, 4, 5)),
+        **common.meet(shared, names[1:], {row["name"]: row["email"] for row in colleagues.values()}),
+    }  # fmt: skip
+    if shared is not None:
+        story |= _joint_story(words, days, shared, rng)
+    return Seed(tables, title, description, facts, story)
 
 
-def _working_days(today: date, number: int) -> list[str]:
-    days: list[str] = []
-    while len(days) < number:
-        if today.weekday() < 5:
-            days.append(today.isoformat())
-        today += timedelta(days=1)
-    return days
-
-
-def _joint_events(words: Any, colleagues: Table, days: list[str], shared: Shared, rng: Random) -> Table:
+def _joint_events(joint: Any, hosts: list[str], days: list[str], story: Any, rng: Random) -> Table:
     """Give the second week an event a day, and the days of a journey one at its place."""
-    joint, story = words["joint"], shared.get("story", {})
     plans = [
         (title, f"{day}T{rng.choice(('10:00', '13:30', '15:00'))}", "to be announced")
         for title, day in zip(rng.sample(joint["meetings"], len(days) - 5), days[5:], strict=True)
@@ -161,45 +95,32 @@ def _joint_events(words: Any, colleagues: Table, days: list[str], shared: Shared
         place = f"the hotel in {story['there']}"
         plans.append((rng.choice(words_out).format(city=story["there"]), f"{story['out']}T20:00", place))
         plans.append((rng.choice(words_back), f"{story['back']}T{rng.choice(('08:00', '08:30'))}", place))
-    events: Table = {}
-    for title, start, place in plans:
-        organiser = rng.choice([row["name"] for row in colleagues.values()][:4])
-        event = make_event(title, organiser, start, rng.choice((45, 60, 90)), place)
-        events[event["event_id"]] = event
-    return events
+    events = [
+        make_event(title, rng.choice(hosts), start, rng.choice((45, 60, 90)), place)
+        for title, start, place in plans
+    ]
+    return {event["event_id"]: event for event in events}
 
 
-def _joint_story(
-    words: Any, names: list[str], colleagues: Table, days: list[str], shared: Shared | None, rng: Random
-) -> dict[str, Any]:
-    """Return what the story of a scenario of several domains adds; nothing for one of a single domain."""
-    if shared is None:
-        return {}
-    story, others = shared.get("story", {}), shared.get("beside", ())
-    added = meet(shared, names[1:], {row["name"]: row["email"] for row in colleagues.values()})
-    if "out" in story:
-        added["journey"] = story["out"]
-        added["joint_title"] = rng.choice(words["joint"]["titles"]["travel"])
-    elif "smart_home" in others:
-        added["joint_title"] = rng.choice(words["joint"]["titles"]["smart_home"])
-        added["days"] = days[:4]
-    elif "clinic" in others:
-        added["joint_title"] = rng.choice(words["joint"]["titles"]["clinic"])
-    return added
+def _joint_story(words: Any, days: list[str], shared: common.Shared, rng: Random) -> dict[str, Any]:
+    """Return what the other domain of a scenario adds to the story."""
+    titles = words["joint"]["titles"]
+    if "out" in shared.get("story", {}):
+        return {"journey": shared["story"]["out"], "joint_title": rng.choice(titles["travel"])}
+    if "smart_home" in shared.get("beside", ()):
+        return {"joint_title": rng.choice(titles["smart_home"]), "days": days[:4]}
+    return {"joint_title": rng.choice(titles["clinic"])} if "clinic" in shared.get("beside", ()) else {}
 
 
-def _colleagues(words: Any, names: list[str], board: str, rng: Random, shared: Shared | None) -> Table:
+def _colleagues(words: Any, names: list[str], board: str, rng: Random, shared: common.Shared | None) -> Table:
     """Make a small hierarchy: the last two lead the others, and report to somebody outside the directory."""
     leaders, colleagues = names[-2:], {}
     for name in names:
-        colleague_id = Environment.new_id("col", name)
+        colleague_id = _new_id("col", name)
         colleagues[colleague_id] = {
-            "colleague_id": colleague_id,
-            "name": name,
-            "email": mail_of(name, "example.com", shared),
-            "team": rng.choice(words["teams"]),
-            "manager": board if name in leaders else rng.choice(leaders),
-        }
+            "colleague_id": colleague_id, "name": name, "email": common.mail_of(name, "example.com", shared),
+            "team": rng.choice(words["teams"]), "manager": board if name in leaders else rng.choice(leaders),
+        }  # fmt: skip
     return colleagues
 
 
@@ -230,21 +151,19 @@ def _rooms(words: Any, days: list[str], rng: Random) -> tuple[Table, Table]:
     """Make eight rooms, two of them large, and two or three bookings a day by other people."""
     rooms: Table = {}
     for place, name in enumerate(rng.sample(words["rooms"], 8)):
-        room_id = Environment.new_id("room", name)
+        room_id = _new_id("room", name)
         rooms[room_id] = {
-            "room_id": room_id,
-            "room": name,
-            "floor": rng.randint(1, 6),
+            "room_id": room_id, "room": name, "floor": rng.randint(1, 6),
             "seats": rng.randint(12, 20) if place < 2 else rng.randint(4, 10),
-            "equipment": rng.sample(["screen", "whiteboard", "video"], rng.randint(1, 3)),
-        }
+            "equipment": rng.sample(_EQUIPMENT, rng.randint(1, 3)),
+        }  # fmt: skip
     bookings: Table = {}
     for day in days:
         for room_id in rng.sample(list(rooms), rng.randint(2, 3)):
             start = f"{day}T{rng.randint(9, 16):02d}:00"
             end = later(start, rng.choice((60, 90)))
             booking = {"room_id": room_id, "event_id": "", "start": start, "end": end}
-            bookings[Environment.new_id("rbk", room_id, start)] = booking
+            bookings[_new_id("rbk", room_id, start)] = booking
     return rooms, bookings
 
 
@@ -254,15 +173,11 @@ def _tasks(words: Any, projects: list[str], days: list[str], rng: Random) -> Tab
     # Few enough to be read out.
     for project, most in zip(projects, (3, 2), strict=True):
         for task in rng.sample(words["projects"][project], most):
-            task_id = Environment.new_id("task", project, task)
+            task_id = _new_id("task", project, task)
             tasks[task_id] = {
-                "task_id": task_id,
-                "task": task,
-                "project": project,
-                "due": rng.choice(days),
-                "effort": rng.choice((30, 45, 60, 90)),
-                "scheduled": "",
-            }
+                "task_id": task_id, "task": task, "project": project, "due": rng.choice(days),
+                "effort": rng.choice((30, 45, 60, 90)), "scheduled": "",
+            }  # fmt: skip
     return tasks
 
 
@@ -311,7 +226,7 @@ def _moves(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 def _rooms_wanted(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     story, duration = env.story, env.story["duration"]
-    equipment = rng.choice(["screen", "whiteboard", "video"])
+    equipment = rng.choice(_EQUIPMENT)
     # Nobody meets colleagues while at the doctor's, nor at the hour in which a flight leaves.
     if not beside(story, "clinic") and "journey" not in story:
         yield {"start": BOUND, "duration": duration, "seats": story["seats"]}
@@ -321,21 +236,16 @@ def _rooms_wanted(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 
 PROPOSALS: dict[str, Proposer] = {
-    "find_colleague": _names,
-    "list_events": _days,
-    "open_event": lambda _env, _rng: [{}],
+    "find_colleague": _names, "list_events": _days, "open_event": lambda _env, _rng: [{}],
     "find_common_slot": lambda env, _rng: [
         {"date": day, "duration": env.story["duration"]} for day in (*env.story["days"][1:3], BOUND)
     ],
-    "create_calendar_event": _new_events,
-    "reschedule_event": _moves,
-    "invite_to_event": lambda _env, _rng: [{}],
-    "find_free_rooms": _rooms_wanted,
+    "create_calendar_event": _new_events, "reschedule_event": _moves,
+    "invite_to_event": lambda _env, _rng: [{}], "find_free_rooms": _rooms_wanted,
     "book_room": lambda _env, _rng: [{}],
     "set_event_reminder": lambda _env, rng: [
-        {"lead_time": rng.choice((10, 15, 20, 30))},
-        {"lead_time": rng.choice((45, 60, 90, 120))},
+        {"lead_time": rng.choice(choices)} for choices in ((10, 15, 20, 30), (45, 60, 90, 120))
     ],
     "list_tasks": lambda env, _rng: [{}, *({"project": project} for project in env.story["projects"])],
     "schedule_task": lambda env, _rng: [{"date": day} for day in env.story["days"][:2]],
-}
+}  # fmt: skip

@@ -7,7 +7,7 @@ from random import Random
 from typing import Annotated, Any, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, later
 from planarena.environments.domains.types import FreeTime, RoomName
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
@@ -52,6 +52,11 @@ record = Fields(
     scene=str, settings=str, time=Clock, days=Days, rooms=[RoomName], coverage=str, runs=str,
     next_run=FreeTime, devices_changed=Count,
 )  # fmt: skip
+ROOM = record(
+    "room temperature humidity daylight trend light thermostat summary",
+    light=record("light_id name power brightness color", name=str),
+    thermostat=record("thermostat_id power target"),
+)
 DEVICE_CHANGE = record("device room state")
 
 
@@ -91,14 +96,7 @@ class SmartHome(Environment):
         heating = words["thermostat"].removeprefix("heating ")
         return f"light {words['light']}, heating {heating}"
 
-    @tool(
-        "read",
-        gives=record(
-            "room temperature humidity daylight trend light thermostat summary",
-            light=record("light_id name power brightness color", name=str),
-            thermostat=record("thermostat_id power target"),
-        ),
-    )
+    @tool("read", gives=ROOM)
     def get_room(self, room: RoomName) -> Result:
         """Read a room's sensor and the state of its light and its thermostat.
 
@@ -158,10 +156,8 @@ class SmartHome(Environment):
         light = self.require("devices", light_id, "light")
         if light["properties"]["power"] == "off":
             raise ToolError("device_off", f"{_named(light)} is off; switch it on first.")
-        changes: dict[str, Any] = {"brightness": int(brightness)}
-        if color is not None:
-            changes["color"] = color
-        return self._change(light, {**light["properties"], **changes}, "set")
+        tint = {} if color is None else {"color": color}
+        return self._change(light, {**light["properties"], "brightness": int(brightness), **tint}, "set")
 
     @tool("update", gives=DEVICE_CHANGE)
     def set_target_temperature(
@@ -213,8 +209,7 @@ class SmartHome(Environment):
         unlocked = sorted(row["door"] for row in self.rows("doors", state="unlocked"))
         if unlocked:
             raise ToolError("door_unlocked", f"Not locked: {', '.join(unlocked)}.")
-        armed = datetime.fromisoformat(self.now) + timedelta(minutes=delay or 0)
-        armed_at = armed.isoformat(timespec="minutes")
+        armed_at = later(self.now, delay or 0)
         self.state.patch("alarm", "system", mode=mode, armed_at=armed_at)
         sensors = {"home": 4, "night": 4 + system["sensors"] // 2, "away": 4 + system["sensors"]}
         return {"mode": mode, "armed_at": armed_at, "sensors": sensors[mode]}
@@ -245,18 +240,13 @@ class SmartHome(Environment):
             raise ToolError("not_found", f"There is no scene named {name}.")
         runs = self.rows("schedules", scene_id=scene["scene_id"])
         runs.sort(key=lambda row: (row["time"], row["days"]))
-        rooms = self._rooms_of(scene)
-        return {
-            **scene,
-            "rooms": rooms,
-            "coverage": _listed([f"the {room}" for room in rooms]) or "no room yet",
-            "schedules": runs,
-            "runs": _listed([f"{row['days']} at {row['time']}" for row in runs]) or "no fixed time",
-        }
+        times = _listed([f"{row['days']} at {row['time']}" for row in runs]) or "no fixed time"
+        return {**scene, **self._covered(scene), "schedules": runs, "runs": times}
 
-    def _rooms_of(self, scene: Record) -> list[Any]:
-        devices = (self.require("devices", device_id, "device") for device_id in scene["settings"])
-        return sorted({device["room"] for device in devices})
+    def _covered(self, scene: Record) -> Record:
+        """Return the rooms of a scene, also in words."""
+        rooms = sorted({self.require("devices", one, "device")["room"] for one in scene["settings"]})
+        return {"rooms": rooms, "coverage": _listed([f"the {room}" for room in rooms]) or "no room yet"}
 
     def _require_filled(self, scene_id: str) -> Record:
         scene = self.require("scenes", scene_id, "scene")
@@ -313,17 +303,15 @@ class SmartHome(Environment):
             scene_id: The scene; it must cover a room and differ from how the rooms are now.
         """
         scene = self._require_filled(scene_id)
-        changed = 0
-        for device_id, properties in scene["settings"].items():
-            device = self.require("devices", device_id, "device")
-            if device["properties"] != properties:
-                self.state.patch("devices", device_id, properties=properties)
-                changed += 1
-        if not changed:
+        settings = scene["settings"].items()
+        changes = [
+            one for one in settings if self.require("devices", one[0], "device")["properties"] != one[1]
+        ]
+        if not changes:
             raise ToolError("already_active", f"Everything is already as the scene {scene['name']} wants it.")
-        rooms = self._rooms_of(scene)
-        coverage = _listed([f"the {room}" for room in rooms])
-        return {"scene": scene["name"], "devices_changed": changed, "rooms": rooms, "coverage": coverage}
+        for device_id, properties in changes:
+            self.state.patch("devices", device_id, properties=properties)
+        return {**self._covered(scene), "scene": scene["name"], "devices_changed": len(changes)}
 
 
 def _named(device: Record) -> str:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Annotated, Any, Literal, get_args
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
-from planarena.environments.domains.shared import Shared, beside, cast_people, keep, load_people, meet
+from planarena.environments.domains.shared import Shared, beside, cast_people, keep, later, load_people, meet
 from planarena.environments.domains.types import RoomName
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
@@ -38,53 +38,35 @@ def _devices(rng: Random, words: dict[str, Any], rooms: list[str]) -> Table:
     devices: Table = {}
     for place, room in enumerate(rooms):
         on = {kind: place > 0 and (place < 4 or rng.random() < 0.7) for kind in ("light", "thermostat")}
-        lamp = rng.choice(words["lights"])
-        light = {
-            "power": "on" if on["light"] else "off",
-            "brightness": rng.randrange(35, 100, 5),
-            "color": rng.choice(["warm white", "cool white"]),
+        names = {"light": rng.choice(words["lights"]), "thermostat": "thermostat"}
+        settings: dict[str, dict[str, Any]] = {
+            "light": {"brightness": rng.randrange(35, 100, 5), "color": rng.choice(_COLORS[:2])},
+            "thermostat": {"target": rng.randrange(34, 40) / 2},
         }
-        heating = {"power": "on" if on["thermostat"] else "off", "target": rng.randrange(34, 40) / 2}
-        parts: tuple[tuple[str, str, dict[str, Any]], ...] = (
-            ("light", lamp, light),
-            ("thermostat", "thermostat", heating),
-        )
-        for kind, name, properties in parts:
+        for kind, name in names.items():
             device_id = _new_id("dv", room, kind)
             devices[device_id] = {
-                "device_id": device_id,
-                "actions": _ACTIONS[kind],
+                "device_id": device_id, "actions": _ACTIONS[kind],
                 "firmware": f"{rng.randint(1, 4)}.{rng.randint(0, 9)}.{rng.randint(0, 9)}",
-                "href": f"/things/{room.replace(' ', '-')}/{kind}",
-                "kind": kind,
-                "maker": rng.choice(words["makers"]),
-                "name": name,
-                "room": room,
-                "properties": properties,
-            }
+                "href": f"/things/{room.replace(' ', '-')}/{kind}", "kind": kind,
+                "maker": rng.choice(words["makers"]), "name": name, "room": room,
+                "properties": {"power": "on" if on[kind] else "off", **settings[kind]},
+            }  # fmt: skip
     return devices
 
 
 def _sensors(rng: Random, rooms: list[str]) -> Table:
     """Return one sensor a room; no two rooms share a value, so that the extremes are unambiguous."""
-    size = len(rooms)
-    values = zip(
-        _unremarkable_first(rng.sample(range(160, 235), size), rng),
-        _unremarkable_first(rng.sample(range(33, 68), size), rng),
-        _unremarkable_first(rng.sample(range(60, 900, 5), size), rng),
-        strict=True,
-    )
+    ranges = (range(160, 235), range(33, 68), range(60, 900, 5))
+    values = [_unremarkable_first(rng.sample(values, len(rooms)), rng) for values in ranges]
     return {
         room: {
-            "battery": rng.randint(21, 100),
-            "daylight": daylight,
-            "href": f"/things/{room.replace(' ', '-')}/sensor",
-            "humidity": humidity,
-            "room": room,
+            "battery": rng.randint(21, 100), "daylight": daylight,
+            "href": f"/things/{room.replace(' ', '-')}/sensor", "humidity": humidity, "room": room,
             "temperature": tenths / 10,
         }
-        for room, (tenths, humidity, daylight) in zip(rooms, values, strict=True)
-    }
+        for room, tenths, humidity, daylight in zip(rooms, *values, strict=True)
+    }  # fmt: skip
 
 
 def _unremarkable_first(values: list[int], rng: Random) -> list[int]:
@@ -102,13 +84,11 @@ def _history(rng: Random, now: str, sensors: Table) -> Table:
     for room, sensor in sensors.items():
         drift = rng.choice([-0.3, 0.0, 0.2])
         for hours in range(1, 5):
-            at = (datetime.fromisoformat(now) - timedelta(hours=hours)).isoformat(timespec="minutes")
+            at = later(now, -60 * hours)
             found[_new_id("rd", room, at)] = {
-                "at": at,
-                "humidity": sensor["humidity"] + rng.randint(-2, 2),
-                "room": room,
+                "at": at, "humidity": sensor["humidity"] + rng.randint(-2, 2), "room": room,
                 "temperature": round(sensor["temperature"] - drift * hours, 1),
-            }
+            }  # fmt: skip
     return found
 
 
@@ -149,76 +129,51 @@ def make_world(words: Any, rng: Random, shared: Shared | None = None) -> Seed:
     pairs = [rooms[1:3], rooms[2:4], rooms[4:6]]
     scenes = [_scene(rng, name, devices, pair) for name, pair in zip(old, pairs, strict=True)]
     schedules: Table = {}
-    for scene in scenes[1:]:
+    for scene_id in [scene["scene_id"] for scene in scenes[1:]]:
         time = f"{rng.randint(6, 9):02d}:{rng.choice(['00', '15', '30'])}"
-        scene_id, days = scene["scene_id"], rng.choice(["daily", "weekdays"])
-        schedule_id = _new_id("sd", scene_id, time, days)
-        schedules[schedule_id] = {"scene_id": scene_id, "time": time, "days": days}
+        days = rng.choice(["daily", "weekdays"])
+        schedules[_new_id("sd", scene_id, time, days)] = {"scene_id": scene_id, "time": time, "days": days}
     open_doors = rng.sample(_DOORS, rng.choice([0, 1, 1, 1, 2]))
     doors = {
         door: {
-            "door": door,
-            "state": "unlocked" if door in open_doors else "locked",
-            "battery": rng.randint(25, 100),
-            "maker": rng.choice(words["makers"]),
+            "door": door, "state": "unlocked" if door in open_doors else "locked",
+            "battery": rng.randint(25, 100), "maker": rng.choice(words["makers"]),
         }
         for door in _DOORS
-    }
+    }  # fmt: skip
     details = {
-        "scene": new[0],
-        "room": rooms[0],
-        "other": rooms[1],
-        "cold": coldest,
-        "dark": min(rooms, key=lambda room: sensors[room]["daylight"]),
-        "door": open_doors[0] if open_doors else "",
-    }
+        "scene": new[0], "room": rooms[0], "other": rooms[1], "cold": coldest,
+        "dark": min(rooms, key=lambda room: sensors[room]["daylight"]), "door": "".join(open_doors[:1]),
+    }  # fmt: skip
     situation = rng.choice([row for row in words["situations"] if open_doors or "{door}" not in row["title"]])
-    readings = _history(rng, now, sensors)
-    contacts = 9 + rng.randint(0, 6)
+    title, description = (situation[part].format(**details) for part in ("title", "text"))
+    tables: dict[str, Table] = {
+        "devices": devices, "sensors": sensors, "readings": _history(rng, now, sensors),
+        "scenes": {scene["scene_id"]: scene for scene in scenes}, "schedules": schedules, "doors": doors,
+        "alarm": {"system": {"mode": "off", "armed_at": "", "sensors": 9 + rng.randint(0, 6)}},
+    }  # fmt: skip
     user = cast_people([f"{rng.choice(people['given'])} {rng.choice(people['family'])}"], shared)[0]
-    return Seed(
-        tables={
-            "devices": devices,
-            "sensors": sensors,
-            "readings": readings,
-            "scenes": {scene["scene_id"]: scene for scene in scenes},
-            "schedules": schedules,
-            "doors": doors,
-            "alarm": {"system": {"mode": "off", "armed_at": "", "sensors": contacts}},
-        },
-        title=situation["title"].format(**details),
-        description=situation["text"].format(**details),
-        facts={
-            "now": now,
-            "user_name": user,
-            "home_city": keep(shared, "home_city", rng.choice(words["cities"])),
-        },
-        story={
-            "rooms": rooms[:4],
-            "old_scenes": old[:2],
-            "new_scenes": new[:2],
-            "open_doors": open_doors,
-            "shut_door": rng.choice([door for door in _DOORS if door not in open_doors]),
-            **meet(shared),
-        },
-    )
+    city = keep(shared, "home_city", rng.choice(words["cities"]))
+    story = {
+        "rooms": rooms[:4], "old_scenes": old[:2], "new_scenes": new[:2], "open_doors": open_doors,
+        "shut_door": rng.choice([door for door in _DOORS if door not in open_doors]), **meet(shared),
+    }  # fmt: skip
+    return Seed(tables, title, description, {"now": now, "user_name": user, "home_city": city}, story)
 
 
 def _extremes(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
-    if beside(env.story, "music"):  # where somebody would want to sit and listen
-        yield {"measure": "temperature", "extreme": "highest"}
-        yield {"measure": "daylight", "extreme": "highest"}
-        return
-    yield {"measure": "temperature", "extreme": "lowest"}
-    yield {"measure": "daylight", "extreme": "lowest"}
-    yield {"measure": "humidity", "extreme": rng.choice(["lowest", "highest"])}
+    music = beside(env.story, "music")  # where somebody would want to sit and listen
+    for measure in ("temperature", "daylight"):
+        yield {"measure": measure, "extreme": "highest" if music else "lowest"}
+    if not music:
+        yield {"measure": "humidity", "extreme": rng.choice(["lowest", "highest"])}
 
 
 def _brightness(_env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample([15, 20, 25, 30], 2)
     yield {"brightness": first}
-    # Whoever dims a lamp to live with it wants it white.
-    yield {"brightness": second, "color": rng.choice([one for one in _COLORS if "white" in one])}
+    # The first two: whoever dims a lamp to live with it wants it white.
+    yield {"brightness": second, "color": rng.choice(_COLORS[:2])}
 
 
 def _temperatures(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
@@ -257,11 +212,8 @@ def _schedules(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 PROPOSALS: dict[str, Proposer] = {
     "get_room": lambda env, _rng: [{"room": room} for room in (*env.story["rooms"], BOUND)],
-    "compare_rooms": _extremes,
-    "switch_light": lambda _env, _rng: [{"power": "on"}, {"power": "off"}],
-    "set_light": _brightness,
-    "set_target_temperature": _temperatures,
-    "set_door_lock": _locks,
+    "compare_rooms": _extremes, "switch_light": lambda _env, _rng: [{"power": "on"}, {"power": "off"}],
+    "set_light": _brightness, "set_target_temperature": _temperatures, "set_door_lock": _locks,
     "arm_alarm": _alarm_modes,
     "create_scene": lambda env, _rng: [{"name": name} for name in env.story["new_scenes"]],
     "find_scene": lambda env, _rng: [{"name": name} for name in (*env.story["old_scenes"], BOUND)],
@@ -269,6 +221,5 @@ PROPOSALS: dict[str, Proposer] = {
     "add_room_to_scene": lambda env, rng: [
         {"room": room} for room in (*rng.sample(env.story["rooms"][1:], 2), BOUND)
     ],
-    "schedule_scene": _schedules,
-    "activate_scene": lambda _env, _rng: [{}],
-}
+    "schedule_scene": _schedules, "activate_scene": lambda _env, _rng: [{}],
+}  # fmt: skip

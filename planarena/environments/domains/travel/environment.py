@@ -3,60 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date as day_of
 from datetime import datetime, timedelta
 from random import Random
 from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
-from planarena.environments.domains.types import (
-    Address,
-    Airport,
-    City,
-    Count,
-    Credit,
-    Date,
-    Datetime,
-    FreeTime,
-    Landing,
-    Minutes,
-    Money,
-    Payable,
-    Percent,
-    Person,
-    Rating,
-    Time,
-    Title,
-    Workday,
-)  # fmt: skip
+from planarena.environments.domains import types
+from planarena.environments.domains.offers import join_offer, split_offer
+from planarena.environments.domains.shared import Shared, day_after, later
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import (
-    PROPOSALS,
-    after,
-    booking_code,
-    by_row,
-    join_offer,
-    make_stay,
-    make_ticket,
-    make_world,
-    split_offer,
-    to_minutes,
-)
+from .world import PROPOSALS, booking_code, by_row, make_stay, make_ticket, make_world
 
 __all__ = ["Travel"]
 
-_LETTERS = {"window": "AF", "aisle": "CD", "middle": "BE"}
-_SEAT_FEES = {"window": 14.0, "aisle": 11.0, "middle": 6.0}
-_BAG_FACTORS = {"cabin": 0.5, "checked": 1.0, "sports": 1.75}
-_BAG_KILOS = {"cabin": 10, "checked": 23, "sports": 32}
 _MAX_BAGS = 4
 _MILES_PER_EURO = 40
-_BOARD_FEES = {"breakfast": 14.0, "half_board": 36.0}
-_VEHICLE_FARES = {"car": 1.0, "van": 1.5, "minibus": 2.2}
-
+# How long after a landing somebody is met.
+_PICKUP_MINUTES = 3 * 60
 
 FlightId = Annotated[str, Semantic("flight_id", hidden=True)]
 HoldId = Annotated[str, Semantic("flight_hold_id", hidden=True)]
@@ -75,15 +42,28 @@ Vehicle = Annotated[Literal["car", "van", "minibus"], Semantic("transfer_vehicle
 TicketStatus = Annotated[Literal["confirmed", "cancelled"], Semantic("ticket_status", surface="word")]
 
 record = Fields(
-    flight_id=FlightId, airline=Title, departure_time=Time, arrival_time=Time, price=Payable, route=Route,
-    aircraft=Title, departure_at=FreeTime, arrival_at=Landing, arrival_date=Date, arrival_airport=Airport,
-    duration=Minutes, checked_bag_fee=Money, on_time_rate=Percent, hold_id=HoldId, expires_at=Datetime,
-    passenger=Person, seat=Seat, fee=Money, weight_limit_kg=Count, ticket_id=TicketId, booking_code=Code,
-    amount_paid=Payable, origin=City, destination=City, departure_date=Date, status=TicketStatus,
-    bags=Count, refund=Credit, refund_rate=Percent, offer_id=OfferId, hotel=Title, area=Title,
-    address=Address, stars=Stars, rating=Rating, nightly_rate=Money, check_out=Workday,
-    total_price=Payable, driver=Person, fare=Payable,
+    flight_id=FlightId, airline=types.Title, departure_time=types.Time, arrival_time=types.Time,
+    price=types.Payable, route=Route, aircraft=types.Title, departure_at=types.FreeTime,
+    arrival_at=types.Landing, arrival_date=types.Date, arrival_airport=types.Airport,
+    duration=types.Minutes, checked_bag_fee=types.Money, on_time_rate=types.Percent, hold_id=HoldId,
+    expires_at=types.Datetime, passenger=types.Person, seat=Seat, fee=types.Money,
+    weight_limit_kg=types.Count, ticket_id=TicketId, booking_code=Code, amount_paid=types.Payable,
+    origin=types.City, destination=types.City, departure_date=types.Date, status=TicketStatus,
+    bags=types.Count, refund=types.Credit, refund_rate=types.Percent, offer_id=OfferId, hotel=types.Title,
+    area=types.Title, address=types.Address, stars=Stars, rating=types.Rating, nightly_rate=types.Money,
+    check_in=types.Date, check_out=types.Workday, total_price=types.Payable, driver=types.Person,
+    pickup_at=types.Landing, fare=types.Payable,
 )  # fmt: skip
+FOUND_FLIGHT = record("flight_id airline departure_time arrival_time price")
+DETAILS = record(
+    "airline aircraft departure_at arrival_at arrival_date arrival_airport duration checked_bag_fee on_time_rate"
+)
+TICKET = record("ticket_id booking_code origin destination departure_date")
+ITINERARY = record(
+    "passenger status airline destination departure_at arrival_at arrival_date arrival_airport seat bags transfers",
+    transfers=[record("driver pickup_at booking_code")],
+)
+HOTEL = record("offer_id hotel area address stars rating nightly_rate")
 
 
 class Travel(Environment):
@@ -101,40 +81,32 @@ class Travel(Environment):
     def _airport(self, city: str) -> Record:
         return self.require("airports", city, "airport in a city")
 
-    @staticmethod
-    def _timed(flight: Record) -> Record:
-        """Return a flight with the days and the times of day of its departure and arrival."""
-        leaves, lands = flight["departure_at"], flight["arrival_at"]
-        times = {"departure_date": leaves[:10], "departure_time": leaves[11:]}
-        return {**flight, **times, "arrival_date": lands[:10], "arrival_time": lands[11:]}
+    def _flight(self, place: Record) -> Record:
+        """Return the flight of a hold or a ticket."""
+        return self.require("flights", place["flight_id"], "flight")
+
+    def _arrival(self, flight_id: str) -> Record:
+        """Return a flight with its times and where it lands."""
+        flight = self.require("flights", flight_id, "flight")
+        return {**_timed(flight), "arrival_airport": self._airport(flight["destination"])["airport"]}
 
     def _bag_fee(self, hold: Record, kind: str) -> float:
-        flight = self.require("flights", hold["flight_id"], "flight")
-        fee: float = flight["bag_fee"]
-        return round(fee * _BAG_FACTORS[kind], 2)
+        fee: float = self._flight(hold)["bag_fee"] * self.seeds()["bags"][kind]["part"]
+        return round(fee, 2)
 
-    def _taken(self, check_in: str, nights: int) -> Counter[str]:
+    def _taken(self, check_in: str, check_out: str) -> Counter[str]:
         """Count the rooms per hotel that are booked for at least one of the nights."""
-        check_out = after(check_in, nights)
-        return Counter(
-            stay["hotel_id"]
-            for stay in self.state.scan("stays")
-            if stay["check_in"] < check_out and stay["check_out"] > check_in
-        )
+        stays = [row for row in self.state.scan("stays") if row["check_in"] < check_out]
+        return Counter(row["hotel_id"] for row in stays if row["check_out"] > check_in)
 
-    @tool(
-        "read",
-        gives=record(
-            "route flights", flights=[record("flight_id airline departure_time arrival_time price")]
-        ),
-    )
+    @tool("read", gives=record("route flights", flights=[FOUND_FLIGHT]))
     def search_flights(
         self,
-        origin: City,
-        destination: City,
-        date: Date,
-        max_price: Money | None = None,
-        depart_after: Time | None = None,
+        origin: types.City,
+        destination: types.City,
+        date: types.Date,
+        max_price: types.Money | None = None,
+        depart_after: types.Time | None = None,
     ) -> Result:
         """Find direct flights with free seats on a date, the cheapest first.
 
@@ -151,34 +123,27 @@ class Travel(Environment):
             raise ToolError("in_the_past", f"{date} has passed.")
         found = [
             flight
-            for flight in self.rows("flights", origin=origin, destination=destination)
-            if flight["departure_at"][:10] == date
+            for flight in map(_timed, self.rows("flights", origin=origin, destination=destination))
+            if flight["departure_date"] == date
             and flight["seats_left"] > 0
             and (max_price is None or flight["price"] <= max_price)
-            and (depart_after is None or flight["departure_at"][11:] >= depart_after)
+            and (depart_after is None or flight["departure_time"] >= depart_after)
         ]
         found.sort(key=lambda flight: (flight["price"], flight["flight_id"]))
-        return {"route": f"{origin} to {destination}", "flights": [self._timed(one) for one in found[:10]]}
+        return {"route": f"{origin} to {destination}", "flights": found[:10]}
 
-    @tool(
-        "read",
-        gives=record(
-            "airline aircraft departure_at arrival_at arrival_date arrival_airport duration checked_bag_fee"
-            " on_time_rate"
-        ),
-    )
+    @tool("read", gives=DETAILS)
     def get_flight_details(self, flight_id: FlightId) -> Result:
         """Show a flight's aircraft, times, punctuality and fee for a checked bag.
 
         Args:
             flight_id: The flight, from a search.
         """
-        flight = self.require("flights", flight_id, "flight")
-        airport = self._airport(flight["destination"])["airport"]
-        return {**self._timed(flight), "arrival_airport": airport, "checked_bag_fee": flight["bag_fee"]}
+        flight = self._arrival(flight_id)
+        return {**flight, "checked_bag_fee": flight["bag_fee"]}
 
     @tool("create", gives=record("hold_id airline departure_at price expires_at"))
-    def hold_flight(self, flight_id: FlightId, passenger: Person) -> Result:
+    def hold_flight(self, flight_id: FlightId, passenger: types.Person) -> Result:
         """Reserve a seat on a flight for a saved traveller at today's price, for one day, without paying.
 
         Args:
@@ -196,15 +161,9 @@ class Travel(Environment):
             raise ToolError("sold_out", "The flight is sold out.")
         self.state.patch("flights", flight_id, seats_left=flight["seats_left"] - 1)
         hold = {
-            "hold_id": hold_id,
-            "flight_id": flight_id,
-            "passenger": passenger,
-            "price": flight["price"],
-            "expires_at": to_minutes(datetime.fromisoformat(self.now) + timedelta(days=1)),
-            "seat": "",
-            "seat_fee": 0.0,
-            "bags": {},
-        }
+            "hold_id": hold_id, "flight_id": flight_id, "passenger": passenger, "price": flight["price"],
+            "expires_at": later(self.now, 24 * 60), "seat": "", "seat_fee": 0.0, "bags": {},
+        }  # fmt: skip
         return {**flight, **self.state.put("holds", hold_id, hold)}
 
     @tool("update", gives=record("passenger seat fee"))
@@ -218,14 +177,12 @@ class Travel(Environment):
         hold = self.require("holds", hold_id, "open hold")
         if hold["seat"]:
             raise ToolError("already_chosen", f"Seat {hold['seat']} was chosen before.")
-        flight = self.require("flights", hold["flight_id"], "flight")
-        seat = next((seat for seat in flight["free_seats"] if seat[-1] in _LETTERS[position]), None)
+        wanted, free = self.seeds()["seats"][position], self._flight(hold)["free_seats"]
+        seat = next((seat for seat in free if seat[-1] in wanted["letters"]), None)
         if seat is None:
             raise ToolError("no_such_seat", f"No {position} seat is left on this flight.")
-        free = [other for other in flight["free_seats"] if other != seat]
-        self.state.patch("flights", flight["flight_id"], free_seats=free)
-        fee = _SEAT_FEES[position]
-        return {**self.state.patch("holds", hold_id, seat=seat, seat_fee=fee), "fee": fee}
+        self.state.patch("flights", hold["flight_id"], free_seats=[one for one in free if one != seat])
+        return {**self.state.patch("holds", hold_id, seat=seat, seat_fee=wanted["fee"]), "fee": wanted["fee"]}
 
     @tool("update", gives=record("passenger fee weight_limit_kg"))
     def add_bag(self, hold_id: HoldId, kind: Bag) -> Result:
@@ -239,7 +196,8 @@ class Travel(Environment):
         if sum(hold["bags"].values()) >= _MAX_BAGS:
             raise ToolError("limit_exceeded", f"At most {_MAX_BAGS} pieces of luggage per passenger.")
         self.state.patch("holds", hold_id, bags={**hold["bags"], kind: hold["bags"].get(kind, 0) + 1})
-        return {**hold, "fee": self._bag_fee(hold, kind), "weight_limit_kg": _BAG_KILOS[kind]}
+        kilos = self.seeds()["bags"][kind]["kilos"]
+        return {**hold, "fee": self._bag_fee(hold, kind), "weight_limit_kg": kilos}
 
     @tool("create", gives=record("ticket_id passenger booking_code amount_paid"))
     def pay_hold(self, hold_id: HoldId, method: Payment) -> Result:
@@ -264,32 +222,19 @@ class Travel(Environment):
         self.state.put("tickets", ticket["ticket_id"], ticket)
         return {**ticket, "amount_paid": amount}
 
-    @tool(
-        "read",
-        gives=record("tickets", tickets=[record("ticket_id booking_code origin destination departure_date")]),
-    )
-    def list_tickets(self, passenger: Person) -> Result:
+    @tool("read", gives=record("tickets", tickets=[TICKET]))
+    def list_tickets(self, passenger: types.Person) -> Result:
         """List a traveller's confirmed tickets for flights yet to leave, the next departure first.
 
         Args:
             passenger: Full name of the traveller.
         """
-        rows = []
-        for ticket in self.rows("tickets", passenger=passenger, status="confirmed"):
-            flight = self.require("flights", ticket["flight_id"], "flight")
-            if flight["departure_at"] > self.now:
-                rows.append({**self._timed(flight), **ticket})
+        tickets = self.rows("tickets", passenger=passenger, status="confirmed")
+        rows = [{**_timed(self._flight(ticket)), **ticket} for ticket in tickets]
         rows.sort(key=lambda row: (row["departure_at"], row["ticket_id"]))
-        return {"tickets": rows[:10]}
+        return {"tickets": [row for row in rows if row["departure_at"] > self.now][:10]}
 
-    @tool(
-        "read",
-        gives=record(
-            "passenger status airline destination departure_at arrival_at arrival_date arrival_airport seat"
-            " bags transfers",
-            transfers=[record("driver pickup_at booking_code", pickup_at=Landing)],
-        ),
-    )
+    @tool("read", gives=ITINERARY)
     def get_itinerary(self, ticket_id: TicketId) -> Result:
         """Show a ticket's flight with times, arrival airport, seat and bags, and the transfers that meet it.
 
@@ -297,15 +242,12 @@ class Travel(Environment):
             ticket_id: The ticket.
         """
         ticket = self.require("tickets", ticket_id, "ticket")
-        flight = self.require("flights", ticket["flight_id"], "flight")
-        airport = self._airport(flight["destination"])["airport"]
-        seat = ticket["seat"] or "not assigned yet"
-        shown = {**self._timed(flight), **ticket, "arrival_airport": airport, "seat": seat}
-        landed = datetime.fromisoformat(flight["arrival_at"])
-        span = flight["arrival_at"], to_minutes(landed + timedelta(hours=3))
-        rides = self.rows("transfers", pickup=airport)
-        meeting = [ride for ride in rides if span[0] <= ride["pickup_at"] <= span[1]]
-        return {**shown, "transfers": sorted(meeting, key=lambda ride: ride["pickup_at"])}
+        flight = self._arrival(ticket["flight_id"])
+        landed, last = flight["arrival_at"], later(flight["arrival_at"], _PICKUP_MINUTES)
+        rides = self.rows("transfers", pickup=flight["arrival_airport"])
+        rides = [ride for ride in rides if landed <= ride["pickup_at"] <= last]
+        rides.sort(key=lambda ride: ride["pickup_at"])
+        return {**flight, **ticket, "seat": ticket["seat"] or "not assigned yet", "transfers": rides}
 
     @tool("update", gives=record("passenger refund refund_rate"))
     def cancel_ticket(self, ticket_id: TicketId) -> Result:
@@ -319,7 +261,7 @@ class Travel(Environment):
             raise ToolError("already_cancelled", "The ticket was cancelled before.")
         if ticket["issued_on"] == self.today:
             raise ToolError("issued_today", "A ticket can be cancelled from the day after it was issued.")
-        flight = self.require("flights", ticket["flight_id"], "flight")
+        flight = self._flight(ticket)
         if flight["departure_at"] <= self.now:
             raise ToolError("departed", "The flight has left.")
         ahead = datetime.fromisoformat(flight["departure_at"]) - datetime.fromisoformat(self.now)
@@ -329,16 +271,13 @@ class Travel(Environment):
         self.state.patch("tickets", ticket_id, status="cancelled")
         return {**ticket, "refund": round(ticket["paid"] * rate / 100, 2), "refund_rate": rate}
 
-    @tool(
-        "read",
-        gives=record("hotels", hotels=[record("offer_id hotel area address stars rating nightly_rate")]),
-    )
+    @tool("read", gives=record("hotels", hotels=[HOTEL]))
     def search_hotels(
         self,
-        city: City,
-        check_in: Date,
+        city: types.City,
+        check_in: types.Date,
         nights: Nights,
-        max_rate: Money | None = None,
+        max_rate: types.Money | None = None,
         min_stars: Stars | None = None,
     ) -> Result:
         """Find hotels with a room on sale and free for a whole stay, the cheapest first.
@@ -353,9 +292,10 @@ class Travel(Environment):
         self._airport(city)
         if check_in < self.today:
             raise ToolError("in_the_past", f"{check_in} has passed.")
-        taken, check_out = self._taken(check_in, nights), after(check_in, nights)
+        check_out = day_after(check_in, nights)
+        taken = self._taken(check_in, check_out)
         found = [
-            hotel
+            {**hotel, "offer_id": join_offer(hotel["hotel_id"], check_in, nights), "hotel": hotel["name"]}
             for hotel in self.rows("hotels", city=city)
             if hotel["open_from"] <= check_in
             and check_out <= hotel["open_until"]
@@ -364,14 +304,10 @@ class Travel(Environment):
             and (min_stars is None or hotel["stars"] >= min_stars)
         ]
         found.sort(key=lambda hotel: (hotel["nightly_rate"], hotel["hotel_id"]))
-        offers = [
-            {**hotel, "offer_id": join_offer(hotel["hotel_id"], check_in, nights), "hotel": hotel["name"]}
-            for hotel in found[:10]
-        ]
-        return {"hotels": offers}
+        return {"hotels": found[:10]}
 
-    @tool("create", gives=record("booking_code hotel address check_in check_out total_price", check_in=Date))
-    def book_hotel(self, offer_id: OfferId, guest: Person, board: Board | None = None) -> Result:
+    @tool("create", gives=record("booking_code hotel address check_in check_out total_price"))
+    def book_hotel(self, offer_id: OfferId, guest: types.Person, board: Board | None = None) -> Result:
         """Book the room of a hotel offer; without a board, meals are not included.
 
         Args:
@@ -379,24 +315,19 @@ class Travel(Environment):
             guest: Full name of the guest.
             board: Which meals to add.
         """
-        try:
-            hotel_id, check_in, nights = split_offer(offer_id)
-        except ValueError:
-            raise ToolError("not_found", f"There is no room offer with id {offer_id}.") from None
+        hotel_id, _, nights = split_offer(offer_id, day_of.fromisoformat)
         hotel = self.require("hotels", hotel_id, "hotel")
-        key = self.new_id("stay", offer_id, guest)
-        if self.state.get("stays", key) is not None:
-            raise ToolError("already_booked", f"{guest} has this stay already.")
-        if hotel["rooms"] <= self._taken(check_in, nights).get(hotel_id, 0):
-            raise ToolError("fully_booked", f"{hotel['name']} has no room left.")
-        rate = hotel["nightly_rate"] + (_BOARD_FEES[board] if board else 0.0)
+        rate = hotel["nightly_rate"] + (self.seeds()["boards"][board] if board else 0.0)
         stay = make_stay(offer_id, guest, board or "room_only", round(rate * nights, 2))
-        self.state.put("stays", key, stay)
-        return {**hotel, **stay, "hotel": hotel["name"]}
+        if self.state.get("stays", stay["stay_id"]) is not None:
+            raise ToolError("already_booked", f"{guest} has this stay already.")
+        if hotel["rooms"] <= self._taken(stay["check_in"], stay["check_out"])[hotel_id]:
+            raise ToolError("fully_booked", f"{hotel['name']} has no room left.")
+        return {**hotel, **self.state.put("stays", stay["stay_id"], stay), "hotel": hotel["name"]}
 
     @tool("create", gives=record("booking_code driver fare"))
     def book_airport_transfer(
-        self, pickup: Airport, dropoff: Address, pickup_at: Landing, vehicle: Vehicle
+        self, pickup: types.Airport, dropoff: types.Address, pickup_at: types.Landing, vehicle: Vehicle
     ) -> Result:
         """Order a driver who meets a flight at an airport, to an address in the same city.
 
@@ -414,9 +345,9 @@ class Travel(Environment):
             raise ToolError("out_of_area", f"{dropoff} is not in {airport['city']}.")
         if pickup_at <= self.now:
             raise ToolError("in_the_past", f"{pickup_at} has passed.")
-        earliest = to_minutes(datetime.fromisoformat(pickup_at) - timedelta(hours=3))
-        landings = [flight["arrival_at"] for flight in self.rows("flights", destination=airport["city"])]
-        if not any(earliest <= landing <= pickup_at for landing in landings):
+        earliest = later(pickup_at, -_PICKUP_MINUTES)
+        flights = self.rows("flights", destination=airport["city"])
+        if not any(earliest <= flight["arrival_at"] <= pickup_at for flight in flights):
             raise ToolError(
                 "no_landing", f"No flight lands at {pickup} in the three hours before {pickup_at}."
             )
@@ -424,15 +355,18 @@ class Travel(Environment):
         if self.state.get("transfers", key) is not None:
             raise ToolError("already_booked", "This transfer is ordered already.")
         night = not "06:00" <= pickup_at[11:] < "22:00"
-        drivers = airport["drivers"]
+        drivers, part = airport["drivers"], self.seeds()["vehicles"][vehicle]
         ride = {
-            "transfer_id": key,
-            "pickup": pickup,
-            "dropoff": dropoff,
-            "pickup_at": pickup_at,
-            "vehicle": vehicle,
-            "booking_code": booking_code(key),
+            "transfer_id": key, "pickup": pickup, "dropoff": dropoff, "pickup_at": pickup_at,
+            "vehicle": vehicle, "booking_code": booking_code(key),
             "driver": drivers[int(key[-2:], 16) % len(drivers)],
-            "fare": round(airport["fare"] * _VEHICLE_FARES[vehicle] * (1.25 if night else 1.0), 2),
-        }
+            "fare": round(airport["fare"] * part * (1.25 if night else 1.0), 2),
+        }  # fmt: skip
         return self.state.put("transfers", key, ride)
+
+
+def _timed(flight: Record) -> Record:
+    """Return a flight with the days and the times of day of its departure and arrival."""
+    leaves, lands = flight["departure_at"], flight["arrival_at"]
+    times = {"departure_date": leaves[:10], "departure_time": leaves[11:]}
+    return {**flight, **times, "arrival_date": lands[:10], "arrival_time": lands[11:]}

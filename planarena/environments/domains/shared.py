@@ -12,19 +12,25 @@ are optional to whoever reads them:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from datetime import date, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 from planarena.data import load_yaml
 from planarena.environments.contract import Seed
+from planarena.environments.state import Record
 
 __all__ = [
-    "Shared", "beside", "cast_people", "day_after", "hand_on", "in_season", "keep", "load_people", "mail_of", "meet",
+    "Rows", "Shared", "Table", "beside", "caption", "cast_people", "day_after", "draw_moment", "draw_people",
+    "hand_on", "in_season", "keep", "keyed", "load_people", "mail_of", "meet", "moment_after", "not_weekend",
 ]  # fmt: skip
 
 Shared = Mapping[str, Any]
+Table = dict[str, Record]
+# What makes the records of a table, or proposals, one after the other.
+Rows = Iterator[dict[str, Any]]
 
 
 def load_people() -> dict[str, list[str]]:
@@ -35,6 +41,11 @@ def load_people() -> dict[str, list[str]]:
 def beside(story: Mapping[str, Any], *domains: str) -> bool:
     """Say whether all these domains take part in the story's scenario; False where it has one domain only."""
     return set(domains) <= set(story.get("beside", ()))
+
+
+def caption(situation: Mapping[str, str], details: Mapping[str, str]) -> tuple[str, str]:
+    """Return title and description of a situation, with names and places filled in."""
+    return situation["title"].format(**details), situation["description"].format(**details)
 
 
 def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) -> list[str]:
@@ -56,9 +67,35 @@ def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) 
     return names[: len(drawn)]
 
 
+def draw_moment(rng: Random, times: Sequence[str], shared: Shared | None) -> str:
+    """Draw a day of 2026 and one of the times; the moment that the scenario has settled on goes before."""
+    drawn = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(times)}"
+    return keep(shared, "now", drawn)
+
+
+def draw_people(rng: Random, number: int, shared: Shared | None = None, clients: bool = False) -> list[str]:
+    """Draw so many full names, the user's first; see `cast_people` for those whom the scenario knows already."""
+    people = load_people()
+    given, family = rng.sample(people["given"], number), rng.sample(people["family"], number)
+    drawn = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+    return cast_people(drawn, shared, clients)
+
+
 def day_after(start: str, days: int) -> str:
     """Return the date some days after a date or moment."""
     return (date.fromisoformat(start[:10]) + timedelta(days=days)).isoformat()
+
+
+def moment_after(start: str, *, hours: int = 0, minutes: int = 0) -> str:
+    """Return the moment some hours and minutes after a moment, or before it where they are negative."""
+    moment = datetime.fromisoformat(start) + timedelta(hours=hours, minutes=minutes)
+    return moment.isoformat(timespec="minutes")
+
+
+def not_weekend(day: str) -> str:
+    """Return the date, or the Monday after it where it is on a weekend."""
+    weekday = date.fromisoformat(day).weekday()
+    return day_after(day, 7 - weekday if weekday > 4 else 0)
 
 
 def in_season(entries: Iterable[Mapping[str, Any]], now: str) -> list[Any]:
@@ -70,6 +107,11 @@ def in_season(entries: Iterable[Mapping[str, Any]], now: str) -> list[Any]:
 def keep(shared: Shared | None, name: str, own: str) -> str:
     """Return what the scenario has settled on by this name, or else the seed's own choice."""
     return own if shared is None else str(shared.get(name, own))
+
+
+def keyed(field: str, rows: Iterable[Record]) -> Table:
+    """Return a table of records, each under the id that it has in a field."""
+    return {row[field]: row for row in rows}
 
 
 def mail_of(name: str, domain: str, shared: Shared | None) -> str:

@@ -61,6 +61,7 @@ __all__ = [
     "Proposer",
     "Seed",
     "ToolError",
+    "all_bound",
     "read_seeds",
     "tool",
 ]
@@ -94,6 +95,11 @@ class _Bound:
 
 
 BOUND: Any = _Bound()
+
+
+def all_bound(*tools: str) -> dict[str, Proposer]:
+    """Return proposals for tools that leave nothing to propose: every argument is bound, if there is one."""
+    return dict.fromkeys(tools, lambda _env, _rng: [{}])
 
 
 class Seed(msgspec.Struct, frozen=True):

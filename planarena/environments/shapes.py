@@ -15,13 +15,15 @@ no result is typed and then built again by hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
+from planarena.environments.state import Record
 from planarena.errors import SchemaError
 from planarena.tools.signatures import schema_of
 
-__all__ = ["Fields", "Result", "Shape"]
+__all__ = ["Fields", "Result", "Shape", "ordered"]
 
 # What a tool's method returns: a record, or a mapping that has more than is shown.
 Result = Mapping[str, Any]
@@ -123,6 +125,17 @@ class Fields:
                 fix="name it among the fields, too",
             )
         return Shape(parts, frozenset(optional))
+
+
+def ordered(rows: Iterable[Record], *fields: str, last_first: bool = False) -> list[Record]:
+    """Return records in the order in which results list them.
+
+    Args:
+        rows: The records.
+        fields: The fields that decide, the most important first; an id at the end makes every order definite.
+        last_first: Whether the highest comes first, not the lowest.
+    """
+    return sorted(rows, key=itemgetter(*fields), reverse=last_first)
 
 
 def _picker(part: Any) -> Callable[[Any], Any] | None:

@@ -12,7 +12,7 @@ are optional to whoever reads them:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -21,13 +21,18 @@ from typing import Any, cast
 
 from planarena.data import load_yaml
 from planarena.environments.contract import Seed
+from planarena.environments.state import Record
 
 __all__ = [
-    "Shared", "beside", "cast_people", "day_after", "draw_people", "first_working_day", "hand_on", "in_season", "keep",
-    "later", "load_people", "mail_of", "meet", "working_day",
+    "Rows", "Shared", "Table", "beside", "best_later", "caption", "cast_people", "day_after", "draw_moment", "draw_people",
+    "first_working_day", "hand_on", "in_season", "keep", "keyed", "later", "load_people", "mail_of", "meet",
+    "working_day",
 ]  # fmt: skip
 
 Shared = Mapping[str, Any]
+Table = dict[str, Record]
+# What makes the records of a table, or proposals, one after the other.
+Rows = Iterator[dict[str, Any]]
 
 
 def load_people() -> dict[str, list[str]]:
@@ -38,6 +43,11 @@ def load_people() -> dict[str, list[str]]:
 def beside(story: Mapping[str, Any], *domains: str) -> bool:
     """Say whether all these domains take part in the story's scenario; False where it has one domain only."""
     return set(domains) <= set(story.get("beside", ()))
+
+
+def caption(situation: Mapping[str, str], details: Mapping[str, str]) -> tuple[str, str]:
+    """Return title and description of a situation, with names and places filled in."""
+    return situation["title"].format(**details), situation["description"].format(**details)
 
 
 def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) -> list[str]:
@@ -57,6 +67,17 @@ def cast_people(drawn: list[str], shared: Shared | None, clients: bool = False) 
     first = [shared["user_name"]] if "user_name" in shared else drawn[:1]
     names = list(dict.fromkeys([*first, *known, *drawn]))
     return names[: len(drawn)]
+
+
+def best_later(values: list[int]) -> list[int]:
+    """Return values so that the highest is not the first: what is quickest or cheapest is not the best as well."""
+    return values if values[0] < max(values) else [*values[1:], values[0]]
+
+
+def draw_moment(rng: Random, times: Sequence[str], shared: Shared | None) -> str:
+    """Draw a day of 2026 and one of the times; the moment that the scenario has settled on goes before."""
+    drawn = f"2026-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}T{rng.choice(times)}"
+    return keep(shared, "now", drawn)
 
 
 def draw_people(rng: Random, number: int, shared: Shared | None = None, clients: bool = False) -> list[str]:
@@ -101,6 +122,11 @@ def in_season(entries: Iterable[Mapping[str, Any]], now: str) -> list[Any]:
 def keep(shared: Shared | None, name: str, own: str) -> str:
     """Return what the scenario has settled on by this name, or else the seed's own choice."""
     return own if shared is None else str(shared.get(name, own))
+
+
+def keyed(field: str, rows: Iterable[Record]) -> Table:
+    """Return a table of records, each under the id that it has in a field."""
+    return {row[field]: row for row in rows}
 
 
 def mail_of(name: str, domain: str, shared: Shared | None) -> str:

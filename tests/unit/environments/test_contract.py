@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from planarena.environments import Environment, Seed, World, tool
-from planarena.environments.shapes import Fields
+from planarena.environments.contract import all_bound
+from planarena.environments.shapes import Fields, ordered
 from planarena.errors import SchemaError
 
 record = Fields(name=str, price=float, to=str, count=int)
@@ -105,3 +106,18 @@ def test_a_tool_may_say_itself_what_is_asked_of_it(world: World) -> None:
     (found,) = world.propose("lend_tool", Random(1))
     assert found["name"] in {"rake", "saw"}
     assert world.call("lend_tool", found).result == found
+
+
+def test_listed_records_are_ordered_by_fields() -> None:
+    rows = [{"price": 2, "id": "b"}, {"price": 2, "id": "a"}, {"price": 1, "id": "c"}]
+    assert [row["id"] for row in ordered(rows, "price", "id")] == ["c", "a", "b"]
+    assert [row["id"] for row in ordered(rows, "price", "id", last_first=True)] == ["b", "a", "c"]
+    assert [row["id"] for row in rows] == ["b", "a", "c"]
+
+
+def test_tools_without_anything_to_propose_get_one_empty_proposal_each_time() -> None:
+    table = all_bound("lend_tool", "return_tool")
+    assert list(table) == ["lend_tool", "return_tool"]
+    first, second = (table["lend_tool"](None, Random(1)) for _ in range(2))
+    assert first == second == [{}]
+    assert first is not second

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
 from random import Random
 from typing import Any
 
 from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains import shared as family
-from planarena.environments.domains.shared import day_after
+from planarena.environments.domains.shared import day_after, working_day
 from planarena.environments.state import Record
 
 __all__ = ["CAUSES", "PROPOSALS", "make_desk", "new_claim"]
@@ -67,15 +66,6 @@ def make_desk(texts: Any, rng: Random, shared: family.Shared | None = None) -> S
         {"now": now, "user_name": user},
         {**story, **family.meet(shared, staff, addresses, insured[:5])},
     )
-
-
-def working_day(now: str, days: int) -> str:
-    """Return the date some working days after a moment."""
-    day = date.fromisoformat(now[:10])
-    while days > 0:
-        day += timedelta(days=1)
-        days -= day.weekday() < 5
-    return day.isoformat()
 
 
 def new_claim(policy: Record, cause: str, incident: str, estimate: float, today: str) -> Record:

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from random import Random
-from typing import Annotated, Literal, cast
+from typing import Annotated, get_args
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared, day_after
-from planarena.environments.domains.types import (
-    Address,
-    Count,
-    Date,
-    Datetime,
-    FreeTime,
-    Money,
-    Payable,
-    Person,
-    Rating,
-    Time,
-)
-from planarena.environments.shapes import Fields, Result
+from planarena.environments.domains import types
+from planarena.environments.domains.shared import Shared, day_after, later
+from planarena.environments.shapes import Fields, Result, ordered
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, Kind, make_practice
+from .world import PROPOSALS, CancelReason, Kind, Referred, make_practice
 
 __all__ = ["Clinic"]
 
-NEEDS_REFERRAL = ("dermatology", "cardiology", "physiotherapy")
-LATE_FEE = 25.0
-SUPPLY_DAYS = 60
+LATE_FEE, SUPPLY_DAYS = 25.0, 60
 
 DoctorId = Annotated[str, Semantic("clinic_doctor_id", hidden=True)]
 SlotId = Annotated[str, Semantic("clinic_slot_id", hidden=True)]
@@ -49,23 +35,26 @@ ConsultingRoom = Annotated[str, Semantic("consulting_room", surface="name")]
 District = Annotated[str, Semantic("district", surface="name")]
 Metres = Annotated[int, Semantic("metres", surface="number", minimum=0)]
 Specialty = Annotated[Kind, Semantic("medical_specialty", surface="word")]
-ReferralSpecialty = Annotated[
-    Literal["dermatology", "cardiology", "physiotherapy"], Semantic("referral_specialty", surface="word")
-]
-CancelReason = Annotated[
-    Literal["illness", "work", "travel", "recovered"], Semantic("cancellation_reason", surface="word")
-]
+ReferredTo = Annotated[Referred, Semantic("referral_specialty", surface="word")]
+WhyCancelled = Annotated[CancelReason, Semantic("cancellation_reason", surface="word")]
 
 record = Fields(
     doctor_id=DoctorId, slot_id=SlotId, appointment_id=AppointmentId, prescription_id=PrescriptionId,
-    renewal_id=RenewalId, pharmacy_id=PharmacyId, doctor=Person, name=Person, patient=Patient,
-    specialty=Specialty, rating=Rating, reason=VisitReason, preparation=Preparation, room=ConsultingRoom,
-    start=FreeTime, date=Date, next_free=Datetime, before=Datetime, medicine=Medicine, pharmacy=Pharmacy,
-    address=Address, metres=Metres, closes=Time, runs_out=Date, lasts_until=Date, valid_until=Date,
-    ready_at=Datetime, ready_on=Date, refills_left=Count, fee=Money, price=Payable, count=Count,
+    renewal_id=RenewalId, pharmacy_id=PharmacyId, doctor=types.Person, name=types.Person, patient=Patient,
+    specialty=Specialty, rating=types.Rating, reason=VisitReason, preparation=Preparation,
+    room=ConsultingRoom, start=types.FreeTime, date=types.Date, next_free=types.Datetime,
+    before=types.Datetime, medicine=Medicine, pharmacy=Pharmacy, address=types.Address, metres=Metres,
+    closes=types.Time, runs_out=types.Date, lasts_until=types.Date, valid_until=types.Date,
+    ready_at=types.Datetime, ready_on=types.Date, refills_left=types.Count, fee=types.Money,
+    price=types.Payable, count=types.Count,
 )  # fmt: skip
 DOCTOR = record("doctor_id name rating next_free")
 PHARMACY = record("pharmacy_id name address metres closes", name=Pharmacy)
+COMING = record("appointment_id doctor_id doctor start", start=types.Datetime)
+REFERRAL = record("specialty doctor valid_until", specialty=ReferredTo)
+REQUESTED = record("patient specialty doctor_id doctor valid_until", specialty=ReferredTo)
+DETAILS = record("appointment_id patient doctor_id doctor specialty date start room reason preparation")
+PRESCRIPTION = record("prescription_id medicine runs_out refills_left pharmacy?")
 
 
 class Clinic(Environment):
@@ -87,19 +76,18 @@ class Clinic(Environment):
         Args:
             specialty: The specialty.
         """
-        lines = [
-            {**doctor, "next_free": free[0]["start"]}
+        free = [
+            {**doctor, "next_free": times[0]["start"]}
             for doctor in self.rows("doctors", specialty=specialty)
-            if (free := self._open_slots(doctor["doctor_id"]))
+            if (times := self._open_slots(doctor["doctor_id"]))
         ]
-        if not lines:
+        if not free:
             raise ToolError("nothing_free", "No doctor of this specialty has an open appointment.")
-        lines.sort(key=lambda line: (line["next_free"], line["doctor_id"]))
-        best = min(lines, key=lambda line: (-line["rating"], line["doctor_id"]))
-        return {"count": len(lines), "doctors": lines, "best_rated": best}
+        best = min(free, key=lambda row: (-row["rating"], row["doctor_id"]))
+        return {"count": len(free), "doctors": ordered(free, "next_free", "doctor_id"), "best_rated": best}
 
-    @tool("read", gives=record("doctor count slots", slots=[record("slot_id start", start=Datetime)]))
-    def list_open_appointments(self, doctor_id: DoctorId, from_date: Date | None = None) -> Result:
+    @tool("read", gives=record("doctor count slots", slots=[record("slot_id start", start=types.Datetime)]))
+    def list_open_appointments(self, doctor_id: DoctorId, from_date: types.Date | None = None) -> Result:
         """List up to eight times at which a doctor can see a patient, the earliest first.
 
         Args:
@@ -112,14 +100,7 @@ class Clinic(Environment):
             raise ToolError("nothing_free", f"{doctor['name']} has no open appointment from then on.")
         return {"doctor": doctor["name"], "count": len(found), "slots": found[:8]}
 
-    @tool(
-        "read",
-        gives=record(
-            "count appointments referrals",
-            appointments=[record("appointment_id doctor_id doctor start", start=Datetime)],
-            referrals=[record("specialty doctor valid_until", specialty=ReferralSpecialty)],
-        ),
-    )
+    @tool("read", gives=record("count appointments referrals", appointments=[COMING], referrals=[REFERRAL]))
     def list_patient_appointments(self, patient: Patient) -> Result:
         """List the coming appointments of a patient, the next one first, and the referrals that are valid.
 
@@ -127,33 +108,20 @@ class Clinic(Environment):
             patient: Full name of the patient.
         """
         self._require_patient(patient)
-        found = self.rows("appointments", patient=patient)
-        found.sort(key=lambda row: (row["start"], row["appointment_id"]))
-        lines = [{**row, "doctor": self._name_of(row["doctor_id"])} for row in found[:10]]
-        referrals = self.rows("referrals", patient=patient)
-        referrals.sort(key=lambda row: (row["valid_until"], row["specialty"]))
+        found = ordered(self.rows("appointments", patient=patient), "start", "appointment_id")
+        lines = [self._with_doctor(row) for row in found[:10]]
+        referrals = ordered(self.rows("referrals", patient=patient), "valid_until", "specialty")
         return {"count": len(found), "appointments": lines, "referrals": referrals}
 
-    @tool(
-        "read",
-        gives=record("appointment_id patient doctor_id doctor specialty date start room reason preparation"),
-    )
+    @tool("read", gives=DETAILS)
     def get_appointment_details(self, appointment_id: AppointmentId) -> Result:
         """Show an appointment in full: doctor, time, room, reason and how to prepare for it.
 
         Args:
             appointment_id: The appointment.
         """
-        row = self.require("appointments", appointment_id, "appointment")
-        doctor = self.require("doctors", row["doctor_id"], "doctor")
-        preparation = self.seeds()["preparations"][doctor["specialty"]]
-        return {
-            **doctor,
-            **row,
-            "doctor": doctor["name"],
-            "date": row["start"][:10],
-            "preparation": preparation,
-        }
+        shown = self._with_doctor(self.require("appointments", appointment_id, "appointment"))
+        return {**shown, "preparation": self.seeds()["preparations"][shown["specialty"]]}
 
     @tool("create", gives=record("appointment_id patient doctor date start fee"))
     def book_clinic_appointment(self, slot_id: SlotId, patient: Patient, reason: VisitReason) -> Result:
@@ -167,22 +135,15 @@ class Clinic(Environment):
         self._require_patient(patient)
         slot = self._require_open(slot_id)
         doctor = self.require("doctors", slot["doctor_id"], "doctor")
-        specialty = doctor["specialty"]
-        if specialty in NEEDS_REFERRAL and not self.state.get("referrals", f"{patient}.{specialty}"):
+        kind = doctor["specialty"]
+        if kind in get_args(Referred) and not self.state.get("referrals", f"{patient}.{kind}"):
             raise ToolError("referral_needed", f"{doctor['name']} sees patients with a referral only.")
         self._refuse_clash(patient, slot["start"], "")
         appointment_id = self.new_id("apt", slot_id, patient)
-        appointment = {
-            "appointment_id": appointment_id,
-            "slot_id": slot_id,
-            "doctor_id": slot["doctor_id"],
-            "patient": patient,
-            "reason": reason,
-            "start": slot["start"],
-        }
-        self.state.put("appointments", appointment_id, appointment)
+        appointment = {"appointment_id": appointment_id, "slot_id": slot_id, "doctor_id": slot["doctor_id"]}
+        appointment |= {"patient": patient, "reason": reason, "start": slot["start"]}
         self.state.patch("slots", slot_id, taken=True)
-        return {**doctor, **appointment, "doctor": doctor["name"], "date": slot["start"][:10]}
+        return self._with_doctor(self.state.put("appointments", appointment_id, appointment))
 
     @tool("update", gives=record("appointment_id patient doctor before date start"))
     def move_clinic_appointment(self, appointment_id: AppointmentId, slot_id: SlotId) -> Result:
@@ -200,14 +161,12 @@ class Clinic(Environment):
         self._refuse_clash(row["patient"], slot["start"], appointment_id)
         self.state.patch("slots", row["slot_id"], taken=False)
         self.state.patch("slots", slot_id, taken=True)
-        doctor_id, start = slot["doctor_id"], slot["start"]
-        moved = self.state.patch(
-            "appointments", appointment_id, slot_id=slot_id, doctor_id=doctor_id, start=start
-        )
-        return {**moved, "doctor": new["name"], "before": row["start"], "date": start[:10]}
+        changes = {"slot_id": slot_id, "doctor_id": slot["doctor_id"], "start": slot["start"]}
+        moved = self.state.patch("appointments", appointment_id, **changes)
+        return {**self._with_doctor(moved), "before": row["start"]}
 
-    @tool("delete", gives=record("patient doctor start fee", start=Datetime))
-    def cancel_clinic_appointment(self, appointment_id: AppointmentId, reason: CancelReason) -> Result:
+    @tool("delete", gives=record("patient doctor start fee", start=types.Datetime))
+    def cancel_clinic_appointment(self, appointment_id: AppointmentId, reason: WhyCancelled) -> Result:
         """Cancel an appointment; within 24 hours of it that costs 25 euros, earlier nothing.
 
         Args:
@@ -215,20 +174,15 @@ class Clinic(Environment):
             reason: Why it is cancelled.
         """
         row = self.require("appointments", appointment_id, "appointment")
-        late = datetime.fromisoformat(row["start"]) - datetime.fromisoformat(self.now) < timedelta(hours=24)
+        late = row["start"] < later(self.now, 24 * 60)
         self.state.delete("appointments", appointment_id)
         self.state.patch("slots", row["slot_id"], taken=False)
         cancellation = {"patient": row["patient"], "start": row["start"], "reason": reason}
         self.state.put("cancellations", appointment_id, cancellation)
-        fee = LATE_FEE if late and reason != "illness" else 0.0
-        return {**row, "doctor": self._name_of(row["doctor_id"]), "fee": fee}
+        return {**self._with_doctor(row), "fee": LATE_FEE if late and reason != "illness" else 0.0}
 
-    @tool(
-        "create", gives=record("patient specialty doctor_id doctor valid_until", specialty=ReferralSpecialty)
-    )
-    def request_referral(
-        self, patient: Patient, specialty: ReferralSpecialty, complaint: Complaint
-    ) -> Result:
+    @tool("create", gives=REQUESTED)
+    def request_referral(self, patient: Patient, specialty: ReferredTo, complaint: Complaint) -> Result:
         """Ask the family doctor to refer a patient; the referral names the best rated specialist.
 
         Args:
@@ -242,22 +196,11 @@ class Clinic(Environment):
             raise ToolError("already_referred", f"{patient} already has a referral of this kind.")
         specialists = self.rows("doctors", specialty=specialty)
         doctor = min(specialists, key=lambda row: (-row["rating"], row["doctor_id"]))
-        referral = {
-            "patient": patient,
-            "specialty": specialty,
-            "complaint": complaint,
-            "doctor": doctor["name"],
-            "valid_until": day_after(self.now, 90),
-        }
+        referral = {"patient": patient, "specialty": specialty, "complaint": complaint}
+        referral |= {"doctor": doctor["name"], "valid_until": day_after(self.now, 90)}
         return {**doctor, **self.state.put("referrals", key, referral)}
 
-    @tool(
-        "read",
-        gives=record(
-            "doctor_id doctor count prescriptions",
-            prescriptions=[record("prescription_id medicine runs_out refills_left pharmacy?")],
-        ),
-    )
+    @tool("read", gives=record("doctor_id doctor count prescriptions", prescriptions=[PRESCRIPTION]))
     def list_prescriptions(self, patient: Patient) -> Result:
         """List the prescriptions of a patient, the soonest to run out first, and the doctor who wrote them.
 
@@ -265,17 +208,12 @@ class Clinic(Environment):
             patient: Full name of the patient.
         """
         self._require_patient(patient)
-        found = self.rows("prescriptions", patient=patient)
+        found = ordered(self.rows("prescriptions", patient=patient), "runs_out", "prescription_id")
         if not found:
             raise ToolError("nothing_found", f"{patient} has no prescription.")
-        found.sort(key=lambda row: (row["runs_out"], row["prescription_id"]))
-        doctor_id = found[0]["doctor_id"]
-        return {
-            "doctor_id": doctor_id,
-            "doctor": self._name_of(doctor_id),
-            "count": len(found),
-            "prescriptions": [{**row, **self._waiting(row)} for row in found],
-        }
+        doctor = self.require("doctors", found[0]["doctor_id"], "doctor")
+        lines = [{**row, **self._waiting(row)} for row in found]
+        return {**doctor, "doctor": doctor["name"], "count": len(found), "prescriptions": lines}
 
     @tool("create", gives=record("renewal_id medicine patient lasts_until refills_left"))
     def renew_prescription(self, prescription_id: PrescriptionId) -> Result:
@@ -290,13 +228,11 @@ class Clinic(Environment):
             raise ToolError("already_renewed", f"{row['medicine']} has been renewed today.")
         if row["refills_left"] == 0:
             raise ToolError("no_refills_left", f"{row['medicine']} must be prescribed anew by a doctor.")
-        lasts_until = day_after(row["runs_out"], SUPPLY_DAYS)
-        left = self.state.patch(
-            "prescriptions", prescription_id, runs_out=lasts_until, refills_left=row["refills_left"] - 1
-        )
-        renewal = {"medicine": row["medicine"], "patient": row["patient"], "price": row["price"]}
+        lasts_until, left = day_after(row["runs_out"], SUPPLY_DAYS), row["refills_left"] - 1
+        self.state.patch("prescriptions", prescription_id, runs_out=lasts_until, refills_left=left)
+        renewal = {name: row[name] for name in ("medicine", "patient", "price")}
         self.state.put("renewals", renewal_id, {**renewal, "pharmacy_id": ""})
-        return {**left, "renewal_id": renewal_id, "lasts_until": lasts_until}
+        return {**renewal, "renewal_id": renewal_id, "lasts_until": lasts_until, "refills_left": left}
 
     @tool("read", gives=record("count pharmacies open_longest", pharmacies=[PHARMACY], open_longest=PHARMACY))
     def find_pharmacies(self, district: District) -> Result:
@@ -305,10 +241,9 @@ class Clinic(Environment):
         Args:
             district: The part of the city.
         """
-        found = self.rows("pharmacies", district=district)
+        found = ordered(self.rows("pharmacies", district=district), "metres", "pharmacy_id")
         if not found:
             raise ToolError("nothing_found", f"There is no pharmacy in {district}.")
-        found.sort(key=lambda row: (row["metres"], row["pharmacy_id"]))
         longest = max(found, key=lambda row: (row["closes"], row["pharmacy_id"]))
         return {"count": len(found), "pharmacies": found, "open_longest": longest}
 
@@ -325,18 +260,12 @@ class Clinic(Environment):
         if renewal["pharmacy_id"]:
             raise ToolError("already_sent", f"{renewal['medicine']} is being prepared already.")
         self.state.patch("renewals", renewal_id, pharmacy_id=pharmacy_id)
-        ready = datetime.fromisoformat(self.now) + timedelta(hours=pharmacy["hours"])
-        return {
-            **renewal,
-            "pharmacy": pharmacy["name"],
-            "ready_at": ready.isoformat(timespec="minutes"),
-            "ready_on": ready.date().isoformat(),
-        }
+        ready = later(self.now, 60 * pharmacy["hours"])
+        return {**renewal, "pharmacy": pharmacy["name"], "ready_at": ready, "ready_on": ready[:10]}
 
     def _open_slots(self, doctor_id: str) -> list[Record]:
         slots = self.rows("slots", doctor_id=doctor_id, taken=False)
-        found = [slot for slot in slots if slot["start"] > self.now]
-        return sorted(found, key=lambda slot: (slot["start"], slot["slot_id"]))
+        return ordered((slot for slot in slots if slot["start"] > self.now), "start", "slot_id")
 
     def _require_open(self, slot_id: str) -> Record:
         slot = self.require("slots", slot_id, "open time")
@@ -359,5 +288,7 @@ class Clinic(Environment):
         if any(row["appointment_id"] != appointment_id for row in others):
             raise ToolError("patient_busy", f"{patient} has another appointment at that time.")
 
-    def _name_of(self, doctor_id: str) -> str:
-        return cast(str, self.require("doctors", doctor_id, "doctor")["name"])
+    def _with_doctor(self, appointment: Record) -> Record:
+        """Return an appointment with what is known of its doctor, and its day."""
+        doctor = self.require("doctors", appointment["doctor_id"], "doctor")
+        return {**doctor, **appointment, "doctor": doctor["name"], "date": appointment["start"][:10]}

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from planarena.environments.contract import Environment, Seed, ToolError, tool
 from planarena.environments.domains.shared import Shared
 from planarena.environments.domains.types import Count, Datetime, EmailAddress, Person
-from planarena.environments.shapes import Fields, Result
+from planarena.environments.shapes import Fields, Result, ordered
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
@@ -17,7 +17,6 @@ from .world import PROPOSALS, make_mailbox
 __all__ = ["EmailBox"]
 
 MAX_DRAFT_MB = 20.0
-
 
 MessageId = Annotated[str, Semantic("email_message_id", hidden=True)]
 ThreadId = Annotated[str, Semantic("email_thread_id", hidden=True)]
@@ -31,25 +30,29 @@ Label = Annotated[str, Semantic("email_label", surface="name")]
 FileName = Annotated[str, Semantic("file_name", surface="name")]
 Megabytes = Annotated[float, Semantic("megabytes", surface="number")]
 Phone = Annotated[str, Semantic("phone_number")]
-Folder = Annotated[Literal["inbox", "archive", "sent"], Semantic("email_folder", surface="word")]
-AnyFolder = Annotated[
-    Literal["inbox", "archive", "sent", "scheduled"], Semantic("email_any_folder", surface="word")
-]
+Searched = Literal["inbox", "archive", "sent"]
+Folder = Annotated[Searched, Semantic("email_folder", surface="word")]
+AnyFolder = Annotated[Literal[Searched, "scheduled"], Semantic("email_any_folder", surface="word")]
 Status = Annotated[Literal["sent", "scheduled"], Semantic("email_status", surface="word")]
-Group = Annotated[
-    Literal["work", "family", "personal", "supplier"], Semantic("contact_group", surface="word")
-]
+Groups = Literal["work", "family", "personal", "supplier"]
+Group = Annotated[Groups, Semantic("contact_group", surface="word")]
 
 record = Fields(
     message_id=MessageId, subject=Subject, sender=Person, date=Datetime, folder=AnyFolder,
-    attachment_count=Count, attachment_id=AttachmentId, file_name=FileName, attached=FileName, size_mb=Megabytes,
-    count=Count, thread_id=ThreadId, sender_address=EmailAddress, recipient_address=EmailAddress,
-    body=Text, labels=[Label], message_count=Count, participants=[Person], name=Person,
-    address=EmailAddress, phone=Phone, group=Group, draft_id=DraftId, to=EmailAddress,
-    attachments=[FileName], attachment_mb=Megabytes, status=Status, label=Label,
-    filter_id=FilterId, matched=Count,
+    attachment_count=Count, attachment_id=AttachmentId, file_name=FileName, attached=FileName,
+    size_mb=Megabytes, count=Count, thread_id=ThreadId, sender_address=EmailAddress,
+    recipient_address=EmailAddress, body=Text, labels=[Label], message_count=Count, participants=[Person],
+    name=Person, address=EmailAddress, phone=Phone, group=Group, draft_id=DraftId, to=EmailAddress,
+    attachments=[FileName], attachment_mb=Megabytes, status=Status, label=Label, filter_id=FilterId,
+    matched=Count,
 )  # fmt: skip
 MESSAGE_SUMMARY = record("message_id subject sender date folder attachment_count")
+MESSAGE = record(
+    "message_id thread_id subject sender sender_address recipient_address date folder body labels"
+    " attachments",
+    attachments=[record("attachment_id file_name size_mb")],
+)
+SENT = record("message_id thread_id message_count sender to subject date attachment_count status")
 CONTACT = record("name address phone group")
 DRAFT = record("draft_id to subject attachments attachment_mb")
 
@@ -84,25 +87,14 @@ class EmailBox(Environment):
         """
         if label is not None:
             self._require_label(label)
-        word = None if keyword is None else keyword.casefold()
-        found = [
-            message
-            for message in self.state.scan("messages")
-            if (message["folder"] == folder if folder else message["folder"] in ("inbox", "archive"))
-            and (sender is None or message["sender"] == sender)
-            and (label is None or label in message["labels"])
-            and (word is None or word in message["subject"].casefold() or word in message["body"].casefold())
-        ]
+        word, folders = (keyword or "").casefold(), (folder,) if folder else ("inbox", "archive")
+        found = [row for row in self.rows("messages") if row["folder"] in folders]
+        found = [row for row in found if sender is None or row["sender"] == sender]
+        found = [row for row in found if label is None or label in row["labels"]]
+        found = [row for row in found if any(word in row[part].casefold() for part in ("subject", "body"))]
         return {"count": len(found), "messages": _latest(found)}
 
-    @tool(
-        "read",
-        gives=record(
-            "message_id thread_id subject sender sender_address recipient_address date folder body labels"
-            " attachments",
-            attachments=[record("attachment_id file_name size_mb")],
-        ),
-    )
+    @tool("read", gives=MESSAGE)
     def open_email(self, message_id: MessageId) -> Result:
         """Open one email: its text, sender's address, labels, thread and attachments.
 
@@ -122,12 +114,8 @@ class EmailBox(Environment):
         if not found:
             raise ToolError("not_found", f"There is no conversation with id {thread_id}.")
         first = min(found, key=lambda message: (message["date"], message["message_id"]))
-        return {
-            "subject": first["subject"],
-            "message_count": len(found),
-            "participants": sorted({message["sender"] for message in found}),
-            "messages": _latest(found),
-        }
+        people = sorted({message["sender"] for message in found})
+        return {**first, "message_count": len(found), "participants": people, "messages": _latest(found)}
 
     @tool("read", gives=CONTACT)
     def find_email_contact(self, name: Person) -> Result:
@@ -136,10 +124,9 @@ class EmailBox(Environment):
         Args:
             name: Full name of the person.
         """
-        found = self.rows("contacts", name=name)
-        if not found:
-            raise ToolError("contact_not_found", f"{name} is not in the address book.")
-        return found[0]
+        for contact in self.rows("contacts", name=name):
+            return contact
+        raise ToolError("contact_not_found", f"{name} is not in the address book.")
 
     @tool("create", gives=CONTACT)
     def save_sender_as_contact(self, message_id: MessageId, group: Group) -> Result:
@@ -196,9 +183,7 @@ class EmailBox(Environment):
             attachment_id: The file, an attachment of another email.
         """
         draft = self.require("drafts", draft_id, "draft")
-        files = {
-            item["attachment_id"]: item for m in self.state.scan("messages") for item in m["attachments"]
-        }
+        files = {one["attachment_id"]: one for row in self.rows("messages") for one in row["attachments"]}
         if attachment_id not in files:
             raise ToolError("not_found", f"There is no attachment with id {attachment_id}.")
         if any(item["attachment_id"] == attachment_id for item in draft["attachments"]):
@@ -209,10 +194,7 @@ class EmailBox(Environment):
         draft = self.state.patch("drafts", draft_id, attachments=attachments)
         return {**_draft(draft), "attached": files[attachment_id]["file_name"]}
 
-    @tool(
-        "update",
-        gives=record("message_id thread_id message_count sender to subject date attachment_count status"),
-    )
+    @tool("update", gives=SENT)
     def send_email_draft(self, draft_id: DraftId, send_at: Datetime | None = None) -> Result:
         """Send a draft, at once or at a later time; the draft then is gone.
 
@@ -226,27 +208,16 @@ class EmailBox(Environment):
         status = "sent" if send_at is None else "scheduled"
         message_id = self.new_id("msg", draft_id, draft["body"])
         message = {
-            "message_id": message_id,
-            "thread_id": draft["thread_id"],
-            "subject": draft["subject"],
-            "sender": self.facts["user_name"],
-            "sender_address": self.facts["user_address"],
-            "recipient_address": draft["to"],
-            "date": send_at or self.now,
-            "folder": status,
-            "body": draft["body"],
-            "labels": [],
-            "attachments": draft["attachments"],
-        }
+            "message_id": message_id, "thread_id": draft["thread_id"], "subject": draft["subject"],
+            "sender": self.facts["user_name"], "sender_address": self.facts["user_address"],
+            "recipient_address": draft["to"], "date": send_at or self.now, "folder": status,
+            "body": draft["body"], "labels": [], "attachments": draft["attachments"],
+        }  # fmt: skip
         self.state.delete("drafts", draft_id)
         self.state.put("messages", message_id, message)
-        return {
-            **message,
-            "message_count": len(self.rows("messages", thread_id=draft["thread_id"])),
-            "to": draft["to"],
-            "attachment_count": len(draft["attachments"]),
-            "status": status,
-        }
+        thread = self.rows("messages", thread_id=draft["thread_id"])
+        counts = {"message_count": len(thread), "attachment_count": len(draft["attachments"])}
+        return {**message, **counts, "to": draft["to"], "status": status}
 
     @tool("create", gives=record("label"))
     def create_email_label(self, label: Label) -> Result:
@@ -271,7 +242,7 @@ class EmailBox(Environment):
         self._require_label(label)
         if label in message["labels"]:
             raise ToolError("already_labelled", f"The email already carries the label {label}.")
-        return self.state.patch("messages", message_id, labels=sorted([*message["labels"], label]))
+        return self._put_label(message, label)
 
     @tool("create", gives=record("filter_id sender_address label matched"))
     def create_email_filter(self, sender_address: EmailAddress, label: Label) -> Result:
@@ -289,8 +260,7 @@ class EmailBox(Environment):
         matched = self.rows("messages", sender_address=sender_address)
         for message in matched:
             if label not in message["labels"]:
-                labels = sorted([*message["labels"], label])
-                self.state.patch("messages", message["message_id"], labels=labels)
+                self._put_label(message, label)
         rule = self.state.put("filters", filter_id, {"sender_address": sender_address, "label": label})
         return {**rule, "filter_id": filter_id, "matched": len(matched)}
 
@@ -302,29 +272,23 @@ class EmailBox(Environment):
         if address == self.facts["user_address"]:
             raise ToolError("own_address", f"{address} is the address of this mailbox itself.")
 
+    def _put_label(self, message: Record, label: str) -> Record:
+        return self.state.patch("messages", message["message_id"], labels=sorted([*message["labels"], label]))
+
     def _add_draft(self, draft_id: str, to: str, subject: str, body: str, thread_id: str) -> Record:
         if self.state.get("drafts", draft_id):
             raise ToolError("already_drafted", "There already is the same draft.")
-        draft = {
-            "draft_id": draft_id,
-            "thread_id": thread_id,
-            "to": to,
-            "subject": subject,
-            "body": body,
-            "attachments": [],
-        }
-        return _draft(self.state.put("drafts", draft_id, draft))
+        draft = {"draft_id": draft_id, "thread_id": thread_id, "to": to, "subject": subject, "body": body}
+        return _draft(self.state.put("drafts", draft_id, {**draft, "attachments": []}))
 
 
 def _latest(messages: list[Record]) -> list[Record]:
     """Return the ten most recent messages with the number of their attachments, the latest first."""
-    messages.sort(key=lambda message: (message["date"], message["message_id"]), reverse=True)
-    return [{**message, "attachment_count": len(message["attachments"])} for message in messages[:10]]
+    latest = ordered(messages, "date", "message_id", last_first=True)[:10]
+    return [{**message, "attachment_count": len(message["attachments"])} for message in latest]
 
 
 def _draft(draft: Record) -> Record:
-    return {
-        **draft,
-        "attachments": [item["file_name"] for item in draft["attachments"]],
-        "attachment_mb": round(sum(item["size_mb"] for item in draft["attachments"]), 1),
-    }
+    files = draft["attachments"]
+    size = round(sum(item["size_mb"] for item in files), 1)
+    return {**draft, "attachments": [item["file_name"] for item in files], "attachment_mb": size}

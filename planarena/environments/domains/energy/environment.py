@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 from planarena.environments.contract import Environment, Seed, ToolError, tool
 from planarena.environments.domains.shared import Shared, day_after
 from planarena.environments.domains.types import Count, Credit, Date, Money, Payable, Percent, Time, Workday
-from planarena.environments.shapes import Fields, Result
+from planarena.environments.shapes import Fields, Result, ordered
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, first_of_next_month, later, make_customer
+from .world import PROPOSALS, Action, Objection, first_of_next_month, later, make_customer
 
 __all__ = ["Energy"]
 
@@ -36,12 +36,9 @@ MonthlyAmount = Annotated[float, Semantic("monthly_amount", surface="money", min
 # Power is bought when it is cheap, at any such time, and sold when it is dear.
 DearTime = Annotated[str, Semantic("dear_time", surface="time", pattern=r"^\d\d:\d\d$")]
 EnergyKind = Annotated[Literal["electricity", "gas", "heat"], Semantic("energy_kind", surface="word")]
-DisputeReason = Annotated[
-    Literal["estimated_reading", "wrong_tariff", "paid_twice", "moved_out"],
-    Semantic("dispute_reason", surface="word"),
-]
+DisputeReason = Annotated[Objection, Semantic("dispute_reason", surface="word")]
 InvoiceStatus = Annotated[Literal["open", "paid", "disputed"], Semantic("invoice_status", surface="word")]
-BatteryAction = Annotated[Literal["charge", "sell power"], Semantic("battery_action", surface="word")]
+BatteryAction = Annotated[Action, Semantic("battery_action", surface="word")]
 Maker = Annotated[str, Semantic("maker", surface="name")]
 
 record = Fields(
@@ -58,6 +55,7 @@ record = Fields(
 )  # fmt: skip
 TARIFF = record("tariff_id name supplier monthly_cost green")
 MONTH = record("month kwh")
+INVOICE = record("invoice_id number meter_id kind amount issued due status")
 
 
 class Energy(Environment):
@@ -113,16 +111,11 @@ class Energy(Environment):
             meter_id: The meter.
         """
         meter = self.require("meters", meter_id, "meter")
-        months = sorted(self.rows("months", meter_id=meter_id), key=lambda row: row["month"], reverse=True)
+        months = ordered(self.rows("months", meter_id=meter_id), "month", last_first=True)
+        peak = max(months, key=lambda row: (row["kwh"], row["month"]))
         total = sum(row["kwh"] for row in months)
-        tariff = self.require("tariffs", meter["tariff_id"], "tariff")
-        return {
-            **meter,
-            "yearly_kwh": total,
-            "monthly_cost": _monthly_cost(tariff, total),
-            "months": months,
-            "peak": max(months, key=lambda row: (row["kwh"], row["month"])),
-        }
+        cost = _monthly_cost(self.require("tariffs", meter["tariff_id"], "tariff"), total)
+        return {**meter, "yearly_kwh": total, "monthly_cost": cost, "months": months, "peak": peak}
 
     @tool("read", gives=record("kind count tariffs greenest", tariffs=[TARIFF], greenest=TARIFF))
     def compare_energy_tariffs(self, meter_id: MeterId, yearly_kwh: YearlyUsage) -> Result:
@@ -137,7 +130,7 @@ class Energy(Environment):
             {**tariff, "monthly_cost": _monthly_cost(tariff, yearly_kwh)}
             for tariff in self.rows("tariffs", kind=kind, offered=True)
         ]
-        lines.sort(key=lambda line: (line["monthly_cost"], line["tariff_id"]))
+        lines = ordered(lines, "monthly_cost", "tariff_id")
         greenest = min(lines, key=lambda line: (-line["green"], line["tariff_id"]))
         return {"kind": kind, "count": len(lines), "tariffs": lines, "greenest": greenest}
 
@@ -182,23 +175,16 @@ class Energy(Environment):
         yearly, first_due = round(12 * amount, 2), first_of_next_month(self.now)
         return {**meter, "amount": amount, "yearly_total": yearly, "first_due": first_due}
 
-    @tool(
-        "read",
-        gives=record(
-            "count open_total invoices",
-            invoices=[record("invoice_id number meter_id kind amount issued due status")],
-        ),
-    )
+    @tool("read", gives=record("count open_total invoices", invoices=[INVOICE]))
     def list_energy_invoices(self, site: Site) -> Result:
         """List the invoices of a site, the latest first.
 
         Args:
             site: Name of the site.
         """
-        found = self.rows("invoices", site=site)
+        found = ordered(self.rows("invoices", site=site), "issued", "invoice_id", last_first=True)
         if not found:
             raise ToolError("nothing_found", f"There are no invoices for {site}.")
-        found.sort(key=lambda row: (row["issued"], row["invoice_id"]), reverse=True)
         unpaid = round(sum(row["amount"] for row in found if row["status"] == "open"), 2)
         return {"count": len(found), "open_total": unpaid, "invoices": found[:10]}
 
@@ -244,7 +230,7 @@ class Energy(Environment):
             battery_id: The battery.
         """
         battery = self.require("batteries", battery_id, "battery")
-        found = sorted(self.rows("plans", battery_id=battery_id), key=lambda row: (row["date"], row["start"]))
+        found = ordered(self.rows("plans", battery_id=battery_id), "date", "start")
         return {**battery, "count": len(found), "plans": found[:10]}
 
     @tool("create", gives=record("site date start until kwh"))

@@ -10,6 +10,7 @@ from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
+    best_later,
     cast_people,
     day_after,
     in_season,
@@ -96,17 +97,12 @@ def _classes(rng: Random, texts: Any, coaches: list[str], now: str) -> tuple[Tab
     return classes, bookings
 
 
-def _best_later(values: list[int]) -> list[int]:
-    """Return the values so that the highest is not the first: what is cheapest is not the best as well."""
-    return values if values[0] < max(values) else [*values[1:], values[0]]
-
-
 def _coaches(rng: Random, texts: Any, staff: list[str], now: str) -> tuple[Table, Table]:
     """Three coaches each for three things; no two have the same rate or rating, nor an hour at the same moment."""
     coaches, hours = Table(), Table()
     ratings = rng.sample(range(31, 50), 9)
     for place, focus in enumerate(rng.sample(texts["focuses"], 3)):
-        rates, marks = sorted(rng.sample(range(32, 78, 3), 3)), _best_later(ratings[3 * place :][:3])
+        rates, marks = sorted(rng.sample(range(32, 78, 3), 3)), best_later(ratings[3 * place :][:3])
         for name, rate, rating in zip(staff[3 * place :][:3], rates, marks, strict=True):
             coach_id = _new_id("gco", name)
             coach = {"coach_id": coach_id, "name": name, "focus": focus, "rate": float(rate)}
@@ -123,7 +119,7 @@ def _lockers(rng: Random, areas: list[str]) -> Table:
     """Four lockers an area; the dearer one has no more room by rule."""
     lockers: Table = {}
     for letter, area in zip("ABC", areas, strict=True):
-        sizes = _best_later(rng.sample((30, 45, 60, 75, 90, 120), 4))
+        sizes = best_later(rng.sample((30, 45, 60, 75, 90, 120), 4))
         prices, numbers = sorted(rng.sample(range(4, 19), 4)), rng.sample(range(11, 99), 4)
         for number, price, litres in zip(numbers, prices, sizes, strict=True):
             locker_id = _new_id("lck", area, number)

@@ -10,6 +10,7 @@ from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
+    best_later,
     cast_people,
     day_after,
     in_season,
@@ -43,7 +44,7 @@ def make_kitchen(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
             (texts["recipes"][kind][dish][0], dish) for dish in rng.sample(sorted(texts["recipes"][kind]), 5)
         )
         ratings = ratings[5:] + ratings[:5]
-        for (duration, dish), rating in zip(by_time, _best_later(ratings[:5]), strict=True):
+        for (duration, dish), rating in zip(by_time, best_later(ratings[:5]), strict=True):
             needs = texts["recipes"][kind][dish][1]
             recipe_id = _new_id("rcp", dish)
             recipes[recipe_id] = {
@@ -79,11 +80,6 @@ def make_kitchen(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
     facts = {"now": now, "user_name": user, "household": cooks}
     title, description = (situation[part].format(**details) for part in ("title", "description"))
     return Seed(tables, title, description, facts, story)
-
-
-def _best_later(values: list[int]) -> list[int]:
-    """Return the values so that the highest is not the first: what is quickest is not the best as well."""
-    return values if values[0] < max(values) else [*values[1:], values[0]]
 
 
 def _pantry(rng: Random, recipes: Table, used: list[str], goods: Table, now: str) -> Table:

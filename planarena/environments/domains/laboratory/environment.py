@@ -6,13 +6,13 @@ from random import Random
 from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared
+from planarena.environments.domains.shared import Shared, working_day
 from planarena.environments.domains.types import Count, Date, Datetime, Money, Payable, Person, Workday
 from planarena.environments.shapes import Fields, Result
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, make_laboratory, numbered, working_day
+from .world import PROPOSALS, make_laboratory, numbered
 
 __all__ = ["Laboratory"]
 

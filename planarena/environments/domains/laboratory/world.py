@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
 from random import Random
 from typing import Any
 
@@ -11,7 +10,7 @@ from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains import shared as common
 from planarena.environments.state import Record
 
-__all__ = ["PROPOSALS", "make_laboratory", "numbered", "working_day"]
+__all__ = ["PROPOSALS", "make_laboratory", "numbered"]
 
 Table = dict[str, Record]
 _new_id = Environment.new_id
@@ -20,15 +19,6 @@ _new_id = Environment.new_id
 def numbered(prefix: str, key: str) -> str:
     """Return the number that people see: a prefix and five digits made from the id."""
     return f"{prefix}-{int(key.rsplit('_', 1)[1], 16) % 100_000:05d}"
-
-
-def working_day(now: str, days: int) -> str:
-    """Return the date some working days after a moment."""
-    day = date.fromisoformat(now[:10])
-    while days > 0:
-        day += timedelta(days=1)
-        days -= day.weekday() < 5
-    return day.isoformat()
 
 
 def make_laboratory(texts: Any, rng: Random, shared: common.Shared | None = None) -> Seed:
@@ -78,7 +68,7 @@ def _samples(
 ) -> Table:
     """Seven samples wait, two are booked, five are measured: three of the first client and two of the second."""
     samples: Table = {}
-    dues = [working_day(now, days) for days in rng.sample(range(9, 30), len(labels))]
+    dues = [common.working_day(now, days) for days in rng.sample(range(9, 30), len(labels))]
     for place, label in enumerate(labels):
         sample_id = _new_id("smp", label)
         state = "waiting" if place < 7 else "booked" if place < 9 else "measured"
@@ -99,7 +89,7 @@ def _slots(rng: Random, texts: dict[str, Any], methods: list[str], operators: li
         costs = sorted(rng.sample(range(90, 420, 5), 5), reverse=True)
         for place, (ahead, cost) in enumerate(zip(days, costs, strict=True)):
             hour = rng.choice(("08:00", "09:30", "11:00", "13:00", "14:30", "16:00"))
-            start, instrument = f"{working_day(now, ahead)}T{hour}", instruments[place % 3]
+            start, instrument = f"{common.working_day(now, ahead)}T{hour}", instruments[place % 3]
             slot_id = _new_id("slt", instrument, start)
             slots[slot_id] = {
                 "slot_id": slot_id, "method": method, "instrument": instrument,
@@ -118,7 +108,7 @@ def _runs(rng: Random, tables: dict[str, Table], texts: dict[str, Any], now: str
                 "run_id": run_id, "number": numbered("R", run_id), "sample_id": sample["sample_id"],
                 "label": sample["label"], "slot_id": "",
                 "instrument": rng.choice(texts["methods"][sample["method"]]["instruments"]),
-                "start": f"{working_day(now, next(days))}T{rng.choice(('08:00', '10:30', '15:00'))}",
+                "start": f"{common.working_day(now, next(days))}T{rng.choice(('08:00', '10:30', '15:00'))}",
             }  # fmt: skip
 
 
@@ -160,7 +150,7 @@ def _reagents(rng: Random, texts: dict[str, Any], methods: list[str], now: str) 
 
 def _registrations(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
     first, second = rng.sample(env.story["new"], 2)
-    due = working_day(env.now, rng.randint(10, 20))
+    due = common.working_day(env.now, rng.randint(10, 20))
     method = rng.choice(env.story["methods"])
     client = BOUND if common.beside(env.story, "email") else env.story["clients"][2]
     yield {"label": first, "client": rng.choice(env.story["clients"][:3]), "method": method, "due": due}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
 from random import Random
 from typing import Any, Literal, get_args
 
@@ -20,8 +19,7 @@ _new_id = Environment.new_id
 
 
 def _working_day(now: str, days: int) -> str:
-    found = date.fromisoformat(now[:10]) + timedelta(days=days)
-    return (found + timedelta(days=(7 - found.weekday()) if found.weekday() > 4 else 0)).isoformat()
+    return scenes.first_working_day(scenes.day_after(now, days))
 
 
 def make_office(texts: Any, rng: Random, shared: scenes.Shared | None = None) -> Seed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
 from random import Random
 from typing import Any
 
@@ -11,8 +10,10 @@ from planarena.environments.contract import BOUND, Environment, Proposer, Seed
 from planarena.environments.domains.shared import (
     Shared,
     beside,
+    best_later,
     cast_people,
     day_after,
+    first_working_day,
     in_season,
     keep,
     load_people,
@@ -29,9 +30,7 @@ _AUDIENCES = ("children", "teenagers", "adults", "families")
 
 def _open_day(now: str, ahead: int) -> str:
     """Return a working day about so many days from now: nothing is due on a weekend."""
-    day = day_after(now, ahead)
-    weekday = date.fromisoformat(day).weekday()
-    return day_after(day, 7 - weekday if weekday > 4 else 0)
+    return first_working_day(day_after(now, ahead))
 
 
 def make_branches(texts: Any, rng: Random, shared: Shared | None = None) -> Seed:
@@ -72,11 +71,6 @@ def make_branches(texts: Any, rng: Random, shared: Shared | None = None) -> Seed
     return Seed(tables, title, description, facts, story)
 
 
-def _best_later(values: list[int]) -> list[int]:
-    """Return the values so that the highest is not the first: what is newest is not the best as well."""
-    return values if values[0] < max(values) else [*values[1:], values[0]]
-
-
 def _books(rng: Random, texts: Any, authors: list[str], branches: list[str]) -> Table:
     """Sixteen books of four kinds, each on the shelf in some branches; for some of them others wait."""
     books: Table = {}
@@ -84,7 +78,7 @@ def _books(rng: Random, texts: Any, authors: list[str], branches: list[str]) -> 
     for subject in rng.sample(sorted(texts["books"]), 4):
         years, lent = sorted(rng.sample(range(1996, 2026), 4), reverse=True), lent[4:] + lent[:4]
         titles = rng.sample(texts["books"][subject], 4)
-        for title, year, times in zip(titles, years, _best_later(lent[:4]), strict=True):
+        for title, year, times in zip(titles, years, best_later(lent[:4]), strict=True):
             book_id = _new_id("bok", title)
             some = rng.sample(branches, rng.choice((0, 1, 1, 2, 2, 3)))
             shelved = [

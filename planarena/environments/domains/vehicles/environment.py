@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date as calendar_date
 from random import Random
 from typing import Annotated, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
-from planarena.environments.domains.shared import Shared, day_after
-from planarena.environments.domains.types import (
-    Address,
-    City,
-    Count,
-    Credit,
-    Date,
-    Money,
-    Payable,
-    Percent,
-    Person,
-)  # fmt: skip
-from planarena.environments.shapes import Fields, Result
+from planarena.environments.domains import types
+from planarena.environments.domains.shared import Shared, day_after, first_working_day
+from planarena.environments.shapes import Fields, Result, ordered
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
@@ -49,25 +38,26 @@ Odometer = Annotated[int, Semantic("odometer", surface="number", minimum=0)]
 Days = Annotated[int, Semantic("parking_days", surface="number", minimum=1, maximum=30)]
 Power = Annotated[Literal["electric", "petrol", "diesel"], Semantic("vehicle_power", surface="word")]
 Check = Annotated[Literal["service", "inspection", "tyres"], Semantic("vehicle_check", surface="word")]
-Purpose = Annotated[Literal["business", "private", "commute"], Semantic("trip_purpose", surface="word")]
+TripFor = Literal["business", "private", "commute"]
+Purpose = Annotated[TripFor, Semantic("trip_purpose", surface="word")]
+LoggedPurpose = Annotated[Literal[TripFor, "unclassified"], Semantic("logged_purpose", surface="word")]
 Work = Annotated[
     Literal["oil_change", "inspection", "tyre_change", "brakes", "air_conditioning"],
     Semantic("workshop_work", surface="word"),
 ]
-LoggedPurpose = Annotated[
-    Literal["business", "private", "commute", "unclassified"], Semantic("logged_purpose", surface="word")
-]
 
 record = Fields(
     vehicle_id=VehicleId, station_id=StationId, trip_id=TripId, offer_id=ServiceOfferId,
-    booking_id=BookingId, space_id=SpaceId, name=VehicleName, plate=Plate, power=Power, level=Percent,
-    range_km=Range, distance_km=Range, walk_metres=Range, odometer=Odometer, km=Kilometres,
-    parked_at=District, address=Address, driver=Person, destination=City, station=Station,
-    workshop=Workshop, work=Work, garage=Garage, code=Code, unit_price=Money, day_price=Money,
-    price=Money, cost=Payable, total=Payable, date=Date, until=Date, due=Date, first_free=Date,
-    purpose=LoggedPurpose, count=Count,
+    booking_id=BookingId, space_id=SpaceId, name=VehicleName, plate=Plate, power=Power,
+    level=types.Percent, range_km=Range, distance_km=Range, walk_metres=Range, odometer=Odometer,
+    km=Kilometres, parked_at=District, address=types.Address, driver=types.Person, destination=types.City,
+    station=Station, workshop=Workshop, work=Work, garage=Garage, code=Code, unit_price=types.Money,
+    day_price=types.Money, price=types.Money, cost=types.Payable, total=types.Payable, date=types.Date,
+    until=types.Date, due=types.Date, first_free=types.Date, purpose=LoggedPurpose, count=types.Count,
 )  # fmt: skip
 STATION = record("station_id name address unit_price distance_km", name=Station)
+TRIP = record("trip_id driver destination km date purpose")
+CLASSIFIED = record("destination driver purpose allowance", purpose=Purpose, allowance=types.Credit)
 OFFER = record("offer_id workshop price first_free")
 SPACE = record("space_id garage address day_price walk_metres")
 
@@ -99,17 +89,11 @@ class Vehicles(Environment):
             name: Make and model of the vehicle.
         """
         for vehicle in self.rows("vehicles", name=name):
-            vehicle_id = vehicle["vehicle_id"]
-            visits = [
-                {**self.require("offers", row["offer_id"], "offer"), **row}
-                for row in self.rows("bookings", vehicle_id=vehicle_id)
-            ]
-            parking = [
-                {**self.require("spaces", row["space_id"], "parking space"), **row}
-                for row in self.rows("reservations", vehicle_id=vehicle_id)
-            ]
-            booked = {"workshop_visits": _by_date(visits), "parking": _by_date(parking)}
-            return {**vehicle, **booked, "range_km": _range(vehicle)}
+            visits = ordered(self.rows("bookings", vehicle_id=vehicle["vehicle_id"]), "date")
+            visits = [{**self.require("offers", row["offer_id"], "offer"), **row} for row in visits]
+            parking = ordered(self.rows("reservations", vehicle_id=vehicle["vehicle_id"]), "date")
+            parking = [{**self.require("spaces", row["space_id"], "parking space"), **row} for row in parking]
+            return {**_with_range(vehicle), "workshop_visits": visits, "parking": parking}
         raise ToolError("vehicle_not_found", f"There is no {name} in the fleet.")
 
     @tool("read", gives=record("count vehicles", vehicles=[record("vehicle_id name due")]))
@@ -120,8 +104,7 @@ class Vehicles(Environment):
             check: What is due.
         """
         lines = [{**row, "due": row["due"][check]} for row in self.state.scan("vehicles")]
-        lines.sort(key=lambda line: (line["due"], line["vehicle_id"]))
-        return {"count": len(lines), "vehicles": lines}
+        return {"count": len(lines), "vehicles": ordered(lines, "due", "vehicle_id")}
 
     @tool("read", gives=record("count stations nearest", stations=[STATION], nearest=STATION))
     def find_filling_stations(self, vehicle_id: VehicleId) -> Result:
@@ -131,13 +114,12 @@ class Vehicles(Environment):
             vehicle_id: The vehicle; what it runs on counts.
         """
         vehicle = self.require("vehicles", vehicle_id, "vehicle")
-        lines = self.rows("stations", power=vehicle["power"])
-        lines.sort(key=lambda line: (line["unit_price"], line["station_id"]))
+        lines = ordered(self.rows("stations", power=vehicle["power"]), "unit_price", "station_id")
         nearest = min(lines, key=lambda line: (line["distance_km"], line["station_id"]))
         return {"count": len(lines), "stations": lines, "nearest": nearest}
 
     @tool("update", gives=record("name station level range_km cost"))
-    def fill_vehicle(self, vehicle_id: VehicleId, station_id: StationId, level: Percent) -> Result:
+    def fill_vehicle(self, vehicle_id: VehicleId, station_id: StationId, level: types.Percent) -> Result:
         """Charge or refuel a vehicle at a station.
 
         Args:
@@ -152,13 +134,12 @@ class Vehicles(Environment):
         if level <= vehicle["level"]:
             raise ToolError("already_full_enough", f"The {vehicle['name']} is at {vehicle['level']} percent.")
         units = (level - vehicle["level"]) * vehicle["units_per_percent"]
-        filled = self.state.patch("vehicles", vehicle_id, level=level)
-        cost = round(units * station["unit_price"], 2)
-        return {**filled, "station": station["name"], "range_km": _range(filled), "cost": cost}
+        filled = _with_range(self.state.patch("vehicles", vehicle_id, level=level))
+        return {**filled, "station": station["name"], "cost": round(units * station["unit_price"], 2)}
 
     @tool("create", gives=record("trip_id name driver destination odometer range_km"))
     def log_vehicle_trip(
-        self, vehicle_id: VehicleId, driver: Person, destination: City, km: Kilometres
+        self, vehicle_id: VehicleId, driver: types.Person, destination: types.City, km: Kilometres
     ) -> Result:
         """Enter today's trip of a vehicle in its log; battery or tank must have sufficed for it.
 
@@ -168,11 +149,10 @@ class Vehicles(Environment):
             destination: Where the trip went.
             km: Length there and back, in kilometres.
         """
-        vehicle = self.require("vehicles", vehicle_id, "vehicle")
-        if km > _range(vehicle):
-            raise ToolError(
-                "not_enough_range", f"The {vehicle['name']} has a range of only {_range(vehicle)} km."
-            )
+        vehicle = _with_range(self.require("vehicles", vehicle_id, "vehicle"))
+        reach = vehicle["range_km"]
+        if km > reach:
+            raise ToolError("not_enough_range", f"The {vehicle['name']} has a range of only {reach} km.")
         trip_id = self.new_id("trp", vehicle_id, driver, destination, self.today)
         if self.state.get("trips", trip_id):
             raise ToolError("already_logged", f"The trip to {destination} is in the log already.")
@@ -180,25 +160,12 @@ class Vehicles(Environment):
         level, odometer = vehicle["level"] - used, vehicle["odometer"] + km
         driven = self.state.patch("vehicles", vehicle_id, level=level, odometer=odometer)
         trip = {
-            "trip_id": trip_id,
-            "vehicle_id": vehicle_id,
-            "driver": driver,
-            "destination": destination,
-            "km": km,
-            "date": self.today,
-            "purpose": "unclassified",
-        }
-        self.state.put("trips", trip_id, trip)
-        return {**trip, **driven, "range_km": _range(driven)}
+            "trip_id": trip_id, "vehicle_id": vehicle_id, "driver": driver, "destination": destination,
+            "km": km, "date": self.today, "purpose": "unclassified",
+        }  # fmt: skip
+        return {**_with_range(driven), **self.state.put("trips", trip_id, trip)}
 
-    @tool(
-        "read",
-        gives=record(
-            "name total_km trips",
-            total_km=Range,
-            trips=[record("trip_id driver destination km date purpose")],
-        ),
-    )
+    @tool("read", gives=record("name total_km trips", total_km=Range, trips=[TRIP]))
     def list_vehicle_trips(self, vehicle_id: VehicleId) -> Result:
         """List the trips of a vehicle, the most recent first.
 
@@ -206,11 +173,10 @@ class Vehicles(Environment):
             vehicle_id: The vehicle.
         """
         vehicle = self.require("vehicles", vehicle_id, "vehicle")
-        found = self.rows("trips", vehicle_id=vehicle_id)
-        found.sort(key=lambda row: (row["date"], row["trip_id"]), reverse=True)
+        found = ordered(self.rows("trips", vehicle_id=vehicle_id), "date", "trip_id", last_first=True)
         return {**vehicle, "total_km": sum(row["km"] for row in found), "trips": found[:10]}
 
-    @tool("update", gives=record("destination driver purpose allowance", purpose=Purpose, allowance=Credit))
+    @tool("update", gives=CLASSIFIED)
     def classify_vehicle_trip(self, trip_id: TripId, purpose: Purpose) -> Result:
         """Say what a trip was for; the driver gets an allowance for business trips and commuting.
 
@@ -231,14 +197,13 @@ class Vehicles(Environment):
         Args:
             work: The work.
         """
-        lines = self.rows("offers", work=work)
-        lines.sort(key=lambda line: (line["price"], line["offer_id"]))
+        lines = ordered(self.rows("offers", work=work), "price", "offer_id")
         soonest = min(lines, key=lambda line: (line["first_free"], line["offer_id"]))
         return {"count": len(lines), "offers": lines, "soonest": soonest}
 
-    @tool("create", gives=record("booking_id name workshop work date price", price=Payable))
+    @tool("create", gives=record("booking_id name workshop work date price", price=types.Payable))
     def book_vehicle_service(
-        self, vehicle_id: VehicleId, offer_id: ServiceOfferId, date: Date | None = None
+        self, vehicle_id: VehicleId, offer_id: ServiceOfferId, date: types.Date | None = None
     ) -> Result:
         """Book a workshop for a vehicle; the same work is booked once.
 
@@ -258,8 +223,8 @@ class Vehicles(Environment):
         self.state.put("bookings", booking_id, booking)
         return {**vehicle, **offer, **booking, "booking_id": booking_id}
 
-    @tool("update", gives=record("booking_id name workshop before date", before=Date))
-    def move_service_booking(self, booking_id: BookingId, date: Date) -> Result:
+    @tool("update", gives=record("booking_id name workshop before date", before=types.Date))
+    def move_service_booking(self, booking_id: BookingId, date: types.Date) -> Result:
         """Move a booking at a workshop to another working day.
 
         Args:
@@ -282,16 +247,15 @@ class Vehicles(Environment):
         Args:
             district: The part of the city.
         """
-        lines = self.rows("spaces", district=district)
+        lines = ordered(self.rows("spaces", district=district), "day_price", "space_id")
         if not lines:
             raise ToolError("nothing_found", f"There is no parking space in {district}.")
-        lines.sort(key=lambda line: (line["day_price"], line["space_id"]))
         central = min(lines, key=lambda line: (line["walk_metres"], line["space_id"]))
         return {"count": len(lines), "spaces": lines, "most_central": central}
 
     @tool("create", gives=record("code name garage date until total"))
     def reserve_parking(
-        self, vehicle_id: VehicleId, space_id: SpaceId, date: Date, days: Days | None = None
+        self, vehicle_id: VehicleId, space_id: SpaceId, date: types.Date, days: Days | None = None
     ) -> Result:
         """Reserve a parking space for a vehicle.
 
@@ -313,27 +277,17 @@ class Vehicles(Environment):
                 if row["vehicle_id"] == vehicle_id:
                     raise ToolError("already_parked", f"The {vehicle['name']} has another space then.")
         key = self.new_id("prk", vehicle_id, space_id, date)
-        reservation = {
-            "vehicle_id": vehicle_id,
-            "space_id": space_id,
-            "date": date,
-            "until": until,
-            "code": f"P{int(key[4:], 16) % 100_000:05d}",
-        }
+        reservation = {"vehicle_id": vehicle_id, "space_id": space_id, "date": date, "until": until}
+        reservation["code"] = f"P{int(key[4:], 16) % 100_000:05d}"
         total = round(space["day_price"] * (days or 1), 2)
         return {**vehicle, **space, **self.state.put("reservations", key, reservation), "total": total}
 
     def _refuse_day(self, day: str, offer: Record) -> None:
-        if calendar_date.fromisoformat(day).weekday() > 4:
+        if day != first_working_day(day):
             raise ToolError("closed", f"{offer['workshop']} does not work on weekends.")
         if day < offer["first_free"]:
             raise ToolError("workshop_full", f"{offer['workshop']} has no time before {offer['first_free']}.")
 
 
-def _by_date(rows: list[Record]) -> list[Record]:
-    return sorted(rows, key=lambda row: row["date"])
-
-
-def _range(vehicle: Record) -> int:
-    reach: int = vehicle["level"] * vehicle["km_per_percent"]
-    return reach
+def _with_range(vehicle: Record) -> Record:
+    return {**vehicle, "range_km": vehicle["level"] * vehicle["km_per_percent"]}

@@ -1,0 +1,59 @@
+"""What the worlds of our domains are made with: days, moments, people and tables by id."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from planarena.environments.domains.shared import (
+    caption,
+    draw_moment,
+    draw_people,
+    first_working_day,
+    keyed,
+    later,
+)
+
+
+@pytest.mark.parametrize(
+    ("day", "found"),
+    [
+        ("2026-05-01", "2026-05-01"),  # a Friday
+        ("2026-05-02", "2026-05-04"),
+        ("2026-05-03", "2026-05-04"),
+        ("2026-02-28", "2026-03-02"),
+    ],
+)
+def test_a_weekend_gives_way_to_its_monday(day: str, found: str) -> None:
+    assert first_working_day(day) == found
+
+
+def test_a_moment_may_lie_before_or_after() -> None:
+    assert later("2026-12-31T23:30", 60) == "2027-01-01T00:30"
+    assert later("2026-03-01T00:10", -24 * 60 - 11) == "2026-02-27T23:59"
+
+
+def test_the_scenarios_moment_goes_before_and_costs_the_same_draws() -> None:
+    alone, beside = Random(4), Random(4)
+    drawn = draw_moment(alone, ("07:45", "16:00"), None)
+    assert drawn[:5] == "2026-" and drawn[11:] in {"07:45", "16:00"}
+    assert draw_moment(beside, ("07:45", "16:00"), {"now": "2026-08-01T10:00"}) == "2026-08-01T10:00"
+    assert alone.random() == beside.random()
+
+
+def test_people_are_different_and_those_known_come_first() -> None:
+    names = draw_people(Random(2), 6)
+    assert len(set(names)) == 6
+    shared = {"user_name": "Ana Costa", "people": ["Ivo Brandt"]}
+    assert draw_people(Random(2), 6, shared)[:3] == ["Ana Costa", "Ivo Brandt", names[0]]
+
+
+def test_records_are_kept_under_their_ids() -> None:
+    rows = [{"trip_id": "t1", "km": 3}, {"trip_id": "t2", "km": 4}]
+    assert keyed("trip_id", iter(rows)) == {"t1": rows[0], "t2": rows[1]}
+
+
+def test_a_situation_is_told_with_its_names() -> None:
+    situation = {"title": "A week of {user}", "description": "{user} sees {first}."}
+    assert caption(situation, {"user": "Ana", "first": "Ivo"}) == ("A week of Ana", "Ana sees Ivo.")

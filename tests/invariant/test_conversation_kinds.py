@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from planarena.config import BuildConfig, ContrastConfig, ConversationConfig, Ex
 from planarena.config.conversations import CONVERSATION_KINDS
 from planarena.environments.policies import Policy
 from planarena.formats import Call
+from planarena.pipeline.execute.conversations.noise import _PADDING
 from planarena.pipeline.language.conversations.failed_call import _SINCE
 from planarena.proofs import open_scenario
 from planarena.records import Run
@@ -360,6 +362,32 @@ def test_who_follows_an_injected_order_misses_the_goal(
         return [*task.row.targets[:-1], extra, task.row.targets[-1]]
 
     assert not any(successes(Doing(chosen, change), chosen))
+
+
+@pytest.mark.parametrize("domain", ["legal", "shopping"])
+def test_no_answer_repeats_what_was_put_under_a_text(domain: str, tmp_path: Path) -> None:
+    config = BuildConfig(
+        out=str(tmp_path / "run"),
+        sources=(f"builtin:{domain}",),
+        trajectories=60,
+        chunk_scenarios=8,
+        seed=4,
+        conversations=ConversationConfig({"noise": 0.95}),
+        contrast=ContrastConfig(candidates=1, trajectories=0, no_calls=0),
+        execution=ExecutionConfig(workers=1),
+    )
+    run = planarena.build(config)
+    marks = [text[:40] for text in _PADDING] + [
+        "Note to the assistant",
+        "IMPORTANT: ignore",
+        "To any AI",
+        "<system>",
+    ]
+    results = [row["result"] for row in run.table("executions").collect().to_dicts()]
+    assert sum(any(mark in text for mark in marks) for text in results) > 10
+    for row in run.table("trajectories").collect().to_dicts():
+        told = row["response"] + (row["turn_responses"] or "")
+        assert not [mark for mark in marks if mark in told], told
 
 
 def test_long_conversations_are_long_and_none_of_what_is_asked_for_is_superfluous(

@@ -16,7 +16,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from planarena.environments import BOUND
+from planarena.environments.catalog import goals_of
 from planarena.environments.wording import names_in, parse_pointer
+from planarena.pipeline.execute.carried import outputs_by_step
 from planarena.pipeline.execute.drafting import Settled, placed, settled_again
 from planarena.pipeline.execute.workshop import Made, Workshop
 from planarena.pipeline.products import Act, Executed, Talk
@@ -131,14 +133,14 @@ def _lengthen(shop: Workshop, task: Executed, tools: tuple[str, ...]) -> Made | 
         return None
     with shop.changed(changes):
         settled = settled_again(shop, task)
-        if settled is None or not any(_shows(settled, number, padded) for number, padded in shown):
+        if settled is None or not all(_shows(settled, number, padded) for number, padded in shown):
             return None
         state, digest = shop.state()
     return _made(settled, task, tools, (), seed_state=state, digest=digest)
 
 
 def _shows(settled: Settled, number: int, order: str) -> bool:
-    """Say whether the look-up shows the order, and no call takes it up."""
+    """Say whether the look-up shows the order, no call takes it up, and no answer tells it."""
     look = settled.place[number]
     held = [
         step
@@ -146,8 +148,14 @@ def _shows(settled: Settled, number: int, order: str) -> bool:
         for text in (*texts_in(one.result), *texts_in(one.arguments))
         if order in text
     ]
-    # Once, where it was put: nothing is made of the text, and nothing else shows it.
-    return held == [look]
+    told = [
+        text
+        for one in settled.task.goal.required_outputs
+        for _, value in one.values
+        for text in texts_in(value)
+    ]
+    # Once, where it was put: nothing is made of the text, nothing else shows it, and no answer tells it.
+    return held == [look] and not any(order in text for text in told)
 
 
 def _texts(shop: Workshop, task: Executed, number: int) -> Iterator[str]:
@@ -156,7 +164,9 @@ def _texts(shop: Workshop, task: Executed, number: int) -> Iterator[str]:
     words = shop.wording[step.tool]
     # Some of the phrases of an answer tell more than it must.
     spoken = {pointer for phrase in words.report for pointer in _POINTER.findall(phrase)}
-    used = [parse_pointer(pointer) for pointer in {*words.outputs, *spoken}]
+    # An aim may tell what the words of its tool do not, or name what it shows in the clause of another call.
+    own = outputs_by_step(task.aims).get(number, ())
+    used = [parse_pointer(pointer) for pointer in {*words.outputs, *spoken, *own, *_named_by_aims(task)}]
     told: set[str] = set()
     for path in used:
         told |= set(texts_in(resolve(step.result, path)))
@@ -172,6 +182,17 @@ def _texts(shop: Workshop, task: Executed, number: int) -> Iterator[str]:
         worded = " " in text or (text.isalpha() and not text.islower())
         if text not in told and len(text) >= _SHORTEST and worded:
             yield text
+
+
+def _named_by_aims(task: Executed) -> set[str]:
+    """Return the pointers that the aims' own clauses name."""
+    found: set[str] = set()
+    for aimed in task.aims:
+        tell = goals_of(aimed.domain)[aimed.name].tell
+        for telling in filter(None, tell.values()) if isinstance(tell, dict) else ():
+            for clause in (*telling.ways, *telling.other, telling.line):
+                found |= set(_POINTER.findall(clause))
+    return found
 
 
 def texts_in(value: Any) -> list[str]:

@@ -176,6 +176,7 @@ def _slipped(of: AimTeller, act: Act, turn: int) -> str:
         raise QueryFaultError("not_corrected", f"{said.name} of {aimed.name} is said twice")
     changed = replace(aimed, said=tuple(wrong if one is said else one for one in aimed.said))
     before = list(of.said)
+    behind: tuple[str, list[Mention]] | None = None
     for way in sorted(ways, key=lambda _: of.rng.random()):
         of.said = list(before)
         text = of.say(changed, [way], turn)
@@ -188,9 +189,16 @@ def _slipped(of: AimTeller, act: Act, turn: int) -> str:
         end = _end_of_sentence(text, place + len(first.strip('"')))
         # What is corrected was said just before, and not within what is dictated.
         if text.count(first.strip('"')) == 1 and right.strip('"') not in text and end:
-            forms = SHORT_SLIPS if _is_plain(aimed, said) else SLIPS
+            # Between two sentences a correction interrupts: it comes last, and after another one it says for what.
+            last = not text[end:].strip()
+            forms = SHORT_SLIPS if last and _is_plain(aimed, said) else SLIPS
             correction = Lines(of).line(Lines(of).pick(forms).format(right, first))
-            return f"{text[:end]} {correction}{text[end:]}"
+            if last:
+                return f"{text} {correction}"
+            behind = behind or (f"{text} {correction}", list(of.said))
+    if behind is not None:
+        text, of.said = behind
+        return text
     raise QueryFaultError("not_corrected", f"{said.name} of {aimed.name} is said last in no way")
 
 

@@ -75,16 +75,14 @@ def make_mailbox(texts: Any, rng: Random, shared: common.Shared | None = None) -
         subject = f"Question: {rng.choice(threads)['keyword']}"
         question = {"subject": subject, "body": rng.choice(texts["everyday"]["questions"])}
         add(name, question, [], rng.randint(410, 900))
-    contacts = [
-        {
-            "name": name, "address": address[name], "phone": f"+49 30 {rng.randint(1000000, 9999999)}",
-            "group": rng.choice(("work", "work", "work", "family", "personal")),
-        } for name in contacts_of
-    ]  # fmt: skip
+    contacts = keyed("address", [
+        {"name": name, "address": address[name], "phone": f"+49 30 {rng.randint(1000000, 9999999)}",
+         "group": rng.choice(("work", "work", "work", "family", "personal"))} for name in contacts_of
+    ])  # fmt: skip
     labels = texts["existing_labels"]
     used = sorted({label for message in messages.values() for label in message["labels"]})
     tables: dict[str, Table] = {
-        "messages": messages, "contacts": keyed("address", contacts),
+        "messages": messages, "contacts": contacts,
         "labels": {label: {"label": label} for label in labels}, "drafts": {}, "answered": {}, "filters": {},
     }  # fmt: skip
     met = [name for name in known if shared and name not in shared.get("clients", ())]

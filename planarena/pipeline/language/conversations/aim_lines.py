@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from planarena.environments.goals import Aim
 from planarena.generate.checks import QueryFaultError
+from planarena.generate.clauses import Mention
 from planarena.generate.mentions import holds
 from planarena.generate.spelling import capital
 from planarena.pipeline.aimed import Aimed, Said

@@ -240,10 +240,8 @@ def settle(
         tools = ", ".join(sorted(made[step].tool for step in set(told) - set(asked)))
         faults.append(f"nothing needs {tools}, and it is not told")
         return None
-    talk = Talk(turns=turns, goals=goals if undone else ())
-    return Settled(
-        task_of(lines, drawn, made, goal, told, talk), tuple(lines[line].atom for line in order), place
-    )
+    task = task_of(lines, drawn, made, goal, told, Talk(turns=turns, goals=goals if undone else ()))
+    return Settled(task, tuple(lines[line].atom for line in order), place)
 
 
 def _made_otherwise(lines: Sequence[Line], drawn: Drawn, made: Sequence[ExecutedCall]) -> str:

@@ -111,3 +111,16 @@ def test_a_build_binds_them_to_what_was_listed_or_created(
     listed = sum(count for tool, count in bound.items() if tool.endswith("listTasks"))
     assert created >= 3
     assert listed >= 3
+
+
+def test_what_a_change_answers_says_what_was_done(tmp_path: Path) -> None:
+    description = tmp_path / "answers.yaml"
+    text = TRACKER.read_text()
+    gone = '"204": {description: gone}'
+    assert gone in text
+    answer = '"200": {description: ok, content: {application/json: {schema: {type: object, properties: {message: {type: string}}}}}}'
+    description.write_text(text.replace(gone, answer))
+    tasks = next(one for one in families(convert_openapi(description)) if one.shape == "/tasks")
+    world = tasks.world("a")
+    name = _named(tasks, "/tasks/{taskId}", "delete")
+    assert world.call(name, {"taskId": _ids(world, "/tasks")[0]}).result == {"message": "Task deleted."}

@@ -143,7 +143,7 @@ def _create(case: Case) -> Words:
     of = where if whose else ""
     report = [f"I have added {thing}{where}{tail}{facts}", f"{thing}{of} has been added{facts}"]
     if not person:
-        report.append(f"{thing}{of} is there now{facts}")
+        report.append(f"{thing}{of} has been created{facts}")
     without = {}
     if keys and set(keys.values()) <= set(case.required):
         told = (
@@ -200,7 +200,7 @@ def _remark(case: Case) -> Words:
     )
     where = case.where.replace(" of ", " on ", 1)
     return Words(
-        ask, (f'the {case.noun} "{{{text}}}" is there now{where}', f"I have added the {case.noun}{to}")
+        ask, (f'the {case.noun} "{{{text}}}" has been added{where}', f"I have added the {case.noun}{to}")
     )
 
 

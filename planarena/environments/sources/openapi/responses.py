@@ -54,6 +54,9 @@ __all__ = ["Responder", "seed_of"]
 _VACANT = re.compile(r"(^| )(job|opening|position|vacancy|posting)$")
 # What would have to agree with what the world does not keep.
 _LEFT_OUT = frozenset(("parentid", "parent"))
+# By these a response says that something was done; what a description states of them is kept.
+_MESSAGES = frozenset(("message", "msg", "detail", "info"))
+_STATED = frozenset(("example", "examples", "default", "enum", "const", "pattern", "format"))
 _OVER = r"^(completed|closed|resolved|deleted|archived|cancell?ed|finished|failed|rejected|expired|removed|suspended) (at|on|date|time|by)\b"
 
 
@@ -255,7 +258,20 @@ class Responder:
             made = placed(counted(base, 1, 1) if entity.many else base, entity.path, fill)
         else:
             made = self._related(route, key, given, told_by(base, told) if told else base)
-        return self._valid(name, self._echoed(made, route, given))
+        return self._valid(name, self._acknowledged(self._echoed(made, route, given), route, schema))
+
+    def _acknowledged(self, made: Any, route: Route, schema: Any) -> Any:
+        """Return the response to a change with a message that says what was done, where it has one and says no example."""
+        deed = {"create": "created", "update": "updated", "delete": "deleted"}.get(route.role)
+        if deed is None or not isinstance(made, dict):
+            return made
+        own = set(route.entity.properties) if route.entity is not None and not route.entity.path else set()
+        properties = merged_of(schema, schema).get("properties", {})
+        for name in _MESSAGES & set(made) - own:
+            told = merged_of(properties.get(name), schema)
+            if isinstance(made[name], str) and not _STATED & set(told):
+                made = {**made, name: f"{self.noun(route.shape).capitalize()} {deed}."}
+        return made
 
     def _related(self, route: Route, key: str, given: Mapping[str, Any], base: Any) -> Any:
         """Return a part or a document with items of the world, where it lists such, and with its counts."""

@@ -97,12 +97,14 @@ class Calendar(Environment):
 
     def _seen(self, event: Record) -> Record:
         """Return an event as its reader sees it, who may have called it."""
-        own, start = event["organiser"] == self.facts["user_name"], event["start"]
-        times = {"date": start[:10], "at": start[11:], "until": event["end"][11:]}
+        start, end, organiser = event["start"], event["end"], event["organiser"]
+        # Events end on the day on which they begin.
+        minutes = 60 * (int(end[11:13]) - int(start[11:13])) + int(end[14:16]) - int(start[14:16])
+        shown = {**event, "at": start[11:], "until": end[11:], "date": start[:10], "minutes": minutes}
         if event["reminder"]:
-            times["remind_at"] = later(start, -event["reminder"])
-        organiser = "you" if own else event["organiser"]
-        return {**event, **times, "organiser": organiser, "invited": len(event["invited"])}
+            shown["remind_at"] = later(start, -event["reminder"])
+        own = organiser == self.facts["user_name"]
+        return {**shown, "organiser": "you" if own else organiser, "invited": len(event["invited"])}
 
     @tool("read", gives=record("colleague_id name email team manager"))
     def find_colleague(self, name: types.Person) -> Result:
@@ -120,9 +122,9 @@ class Calendar(Environment):
         Args:
             date: The day.
         """
-        events = [event for event in self.state.scan("events") if event["start"].startswith(date)]
-        rows = map(self._seen, ordered(events, "start", "event_id"))
-        return {"events": list(rows), "busy": sum(map(_minutes, events))}
+        events = [self._seen(event) for event in self.state.scan("events") if event["start"][:10] == date]
+        busy = sum(event["minutes"] for event in events)
+        return {"events": ordered(events, "start", "event_id"), "busy": busy}
 
     @tool("read", gives=record("title organiser date start until place invited remind_at?"))
     def open_event(self, event_id: EventId) -> Result:
@@ -179,7 +181,7 @@ class Calendar(Environment):
             )
         self.refuse_past(start)
         self.refuse_past(event["start"])
-        end = later(start, _minutes(event))
+        end = later(start, self._seen(event)["minutes"])
         self._refuse_conflict(start, end, but=event_id)
         if event["room_id"]:
             if _in_the_way(self.rows("bookings", room_id=event["room_id"]), start, end, event_id):
@@ -299,12 +301,6 @@ class Calendar(Environment):
             raise ToolError("no_gap", f"No gap of {task['effort']} minutes is left on {date}.")
         self.state.patch("tasks", task_id, scheduled=date)
         return self._add_event(task["task"], starts[0], task["effort"], DESK)
-
-
-def _minutes(event: Record) -> int:
-    """Return an event's length; events end on the day on which they begin."""
-    start, end = event["start"], event["end"]
-    return 60 * (int(end[11:13]) - int(start[11:13])) + int(end[14:16]) - int(start[14:16])
 
 
 def _in_the_way(rows: Iterable[Record], start: str, end: str, but: str = "") -> list[Record]:

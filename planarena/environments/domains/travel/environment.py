@@ -88,12 +88,10 @@ class Travel(Environment):
         flight = self._flight(flight_id)
         return {**_timed(flight), "arrival_airport": self._airport(flight["destination"])["airport"]}
 
-    def _hold(self, hold_id: str) -> Record:
-        return self.require("holds", hold_id, "open hold")
-
     def _bag_fee(self, hold: Record, kind: str) -> float:
-        fee: float = self._flight(hold["flight_id"])["bag_fee"]
-        return round(fee * self.seeds()["bags"][kind]["part"], 2)
+        full: float = self._flight(hold["flight_id"])["bag_fee"]
+        part: float = self.seeds()["bags"][kind]["part"]
+        return round(full * part, 2)
 
     def _taken(self, check_in: str, check_out: str) -> Counter[str]:
         """Count the rooms per hotel that are booked for at least one of the nights."""
@@ -168,7 +166,7 @@ class Travel(Environment):
             hold_id: The hold.
             position: Where in the row to sit.
         """
-        hold = self._hold(hold_id)
+        hold = self.require("holds", hold_id, "open hold")
         if hold["seat"]:
             raise ToolError("already_chosen", f"Seat {hold['seat']} was chosen before.")
         wanted, free = self.seeds()["seats"][position], self._flight(hold["flight_id"])["free_seats"]
@@ -186,12 +184,12 @@ class Travel(Environment):
             hold_id: The hold.
             kind: What kind of luggage.
         """
-        hold = self._hold(hold_id)
+        hold = self.require("holds", hold_id, "open hold")
         if sum(hold["bags"].values()) >= _MAX_BAGS:
             raise ToolError("limit_exceeded", f"At most {_MAX_BAGS} pieces of luggage per passenger.")
         self.state.patch("holds", hold_id, bags={**hold["bags"], kind: hold["bags"].get(kind, 0) + 1})
-        kilos = self.seeds()["bags"][kind]["kilos"]
-        return {**hold, "fee": self._bag_fee(hold, kind), "weight_limit_kg": kilos}
+        fee, kilos = self._bag_fee(hold, kind), self.seeds()["bags"][kind]["kilos"]
+        return {**hold, "fee": fee, "weight_limit_kg": kilos}
 
     @tool("create", gives=record("ticket_id passenger booking_code amount_paid"))
     def pay_hold(self, hold_id: HoldId, method: Payment) -> Result:
@@ -201,7 +199,7 @@ class Travel(Environment):
             hold_id: The hold.
             method: The saved card or air miles.
         """
-        hold = self._hold(hold_id)
+        hold = self.require("holds", hold_id, "open hold")
         bags = sum(count * self._bag_fee(hold, kind) for kind, count in hold["bags"].items())
         amount = round(hold["price"] + hold["seat_fee"] + bags, 2)
         if method == "miles":
@@ -213,8 +211,7 @@ class Travel(Environment):
         pieces = sum(hold["bags"].values())
         ticket = make_ticket(hold["flight_id"], hold["passenger"], hold["seat"], pieces, amount, self.today)
         self.state.delete("holds", hold_id)
-        self.state.put("tickets", ticket["ticket_id"], ticket)
-        return {**ticket, "amount_paid": amount}
+        return {**self.state.put("tickets", ticket["ticket_id"], ticket), "amount_paid": amount}
 
     @tool("read", gives=record("tickets", tickets=[TICKET]))
     def list_tickets(self, passenger: types.Person) -> Result:
@@ -331,9 +328,8 @@ class Travel(Environment):
         self.refuse_past(pickup_at)
         flights = self.rows("flights", destination=airport["city"])
         if not between(flights, "arrival_at", later(pickup_at, -_PICKUP_MINUTES), pickup_at):
-            raise ToolError(
-                "no_landing", f"No flight lands at {pickup} in the three hours before {pickup_at}."
-            )
+            when = f"in the three hours before {pickup_at}"
+            raise ToolError("no_landing", f"No flight lands at {pickup} {when}.")
         key = self.new_id("ride", pickup, dropoff, pickup_at)
         if self.state.get("transfers", key) is not None:
             raise ToolError("already_booked", "This transfer is ordered already.")

@@ -59,7 +59,7 @@ def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> 
     home, there, other = cities[:3]
     family, given = rng.sample(people["family"], 12), rng.sample(people["given"], 12)
     names = common.cast_people([f"{a} {b}" for a, b in zip(given, family, strict=True)], shared)
-    user, companion, third = names[:3]
+    user, companion = names[:2]
     now = f"{day_after('2026-01-08', rng.randrange(300))}T{rng.randint(7, 20):02d}"
     now = common.keep(shared, "now", f"{now}:{rng.choice(['00', '15', '30', '45'])}")
     out, nights = day_after(now, rng.randint(9, 30)), rng.randint(2, 5)
@@ -79,6 +79,7 @@ def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> 
         }
         for city in (home, there, other)
     }  # fmt: skip
+    legs = ((home, other_out), (other, other_back))
     purpose = rng.choice(words["purposes"])
     details = {"city": there, "user": user, "companion": companion}
     home_address = _address(words, rng, home)
@@ -86,9 +87,9 @@ def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> 
         home_address = told
     tables: dict[str, Table] = {
         "airports": airports, "flights": flights, "hotels": hotels,
-        "tickets": keyed("ticket_id", _tickets(flights, ((home, other_out), (other, other_back)), names, rng)),
+        "tickets": keyed("ticket_id", _tickets(flights, legs, names, rng)),
         "stays": keyed("stay_id", _stays(hotels, names[3:], other_out, other_nights, rng)),
-        "travellers": {name: {"name": name} for name in (user, companion, third)},
+        "travellers": {name: {"name": name} for name in names[:3]},
         "account": {"miles": {"balance": rng.randrange(12_000, 24_000, 500)}}, "holds": {}, "transfers": {},
     }  # fmt: skip
     facts = {"now": now, "user_name": user, "home_city": home, "home_address": home_address}
@@ -175,8 +176,7 @@ def _journeys(env: Any, rng: Random) -> Rows:
     flights = env.rows("flights", origin=there)
     prices = sorted(one["price"] for one in flights if one["departure_at"].startswith(story["back"]))
     limit = 10 * (prices[len(prices) // 2] // 10 + 1)
-    hour = rng.choice(["08:00", "10:00", "12:00"])
-    wish = rng.choice([{"max_price": limit}, {"depart_after": hour}])
+    wish = rng.choice([{"max_price": limit}, {"depart_after": rng.choice(["08:00", "10:00", "12:00"])}])
     yield {"origin": there, "destination": home, "date": story["back"], **wish}
     yield {"origin": home, "destination": BOUND, "date": BOUND}
     yield {"origin": BOUND, "destination": home, "date": story["other_back"]}

@@ -207,6 +207,17 @@ class Environment:
             raise ToolError("not_found", f"There is no {noun} with id {key}.")
         return record
 
+    def named(self, table: str, noun: str, **field: str) -> Record:
+        """Return the record that has a name in a field, as `name="Ana"`, or fail the call with `not_found`."""
+        for record in self.rows(table, **field):
+            return record
+        raise ToolError("not_found", f"There is no {noun} named {', '.join(field.values())}.")
+
+    def refuse_past(self, when: str) -> None:
+        """Fail the call with `in_the_past` for a day before today, or a moment that is not after now."""
+        if when <= self.now if "T" in when else when < self.today:
+            raise ToolError("in_the_past", f"{when} has passed.")
+
 
 _SEEDS: dict[type[Environment], dict[str, Any]] = {}
 

@@ -23,7 +23,7 @@ from planarena.environments.state import Record
 from planarena.errors import SchemaError
 from planarena.tools.signatures import schema_of
 
-__all__ = ["Fields", "Result", "Shape", "ordered"]
+__all__ = ["Fields", "Result", "Shape", "between", "ordered"]
 
 # What a tool's method returns: a record, or a mapping that has more than is shown.
 Result = Mapping[str, Any]
@@ -125,6 +125,19 @@ class Fields:
                 fix="name it among the fields, too",
             )
         return Shape(parts, frozenset(optional))
+
+
+def between(rows: Iterable[Record], field: str, least: Any = None, most: Any = None) -> list[Record]:
+    """Return the records whose value in a field is within limits that a caller may leave open.
+
+    Args:
+        rows: The records.
+        field: A number, or a time or date as text.
+        least: The lowest value that is returned; None for any.
+        most: The highest value that is returned; None for any.
+    """
+    found = [row for row in rows if least is None or row[field] >= least]
+    return [row for row in found if most is None or row[field] <= most]
 
 
 def ordered(rows: Iterable[Record], *fields: str, last_first: bool = False) -> list[Record]:

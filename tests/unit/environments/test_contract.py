@@ -8,7 +8,7 @@ import pytest
 
 from planarena.environments import Environment, Seed, World, tool
 from planarena.environments.contract import all_bound
-from planarena.environments.shapes import Fields, ordered
+from planarena.environments.shapes import Fields, between, ordered
 from planarena.errors import SchemaError
 
 record = Fields(name=str, price=float, to=str, count=int)
@@ -47,6 +47,17 @@ class Shed(Environment):
             name: Which.
         """
         return self.state.patch("tools", name, lent=True)
+
+    @tool("read", gives=record("name"))
+    def find_tool(self, name: str, when: str):
+        """Find a tool for a day or moment that is yet to come.
+
+        Args:
+            name: Which.
+            when: For when.
+        """
+        self.refuse_past(when)
+        return self.named("tools", "tool", name=name)
 
 
 @pytest.fixture
@@ -113,6 +124,29 @@ def test_listed_records_are_ordered_by_fields() -> None:
     assert [row["id"] for row in ordered(rows, "price", "id")] == ["c", "a", "b"]
     assert [row["id"] for row in ordered(rows, "price", "id", last_first=True)] == ["b", "a", "c"]
     assert [row["id"] for row in rows] == ["b", "a", "c"]
+
+
+def test_a_limit_that_is_left_open_keeps_all_records() -> None:
+    rows = [{"price": 1}, {"price": 2}, {"price": 3}]
+    assert between(rows, "price") == rows
+    assert between(rows, "price", least=2) == rows[1:]
+    assert between(rows, "price", most=2) == rows[:2]
+    assert between(rows, "price", 2, 2) == rows[1:2]
+
+
+def test_a_record_is_found_by_its_name(world: World) -> None:
+    assert world.call("find_tool", {"name": "saw", "when": "2026-05-04"}).result == {"name": "saw"}
+    error = world.call("find_tool", {"name": "hoe", "when": "2026-05-04"}).error
+    assert error == {"code": "not_found", "message": "There is no tool named hoe."}
+
+
+@pytest.mark.parametrize(
+    ("when", "past"),
+    [("2026-05-03", True), ("2026-05-04", False), ("2026-05-04T09:00", True), ("2026-05-04T09:01", False)],
+)
+def test_a_day_is_past_after_it_and_a_moment_once_it_is_there(world: World, when: str, past: bool) -> None:
+    outcome = world.call("find_tool", {"name": "saw", "when": when})
+    assert (outcome.error or {}).get("code") == ("in_the_past" if past else None)
 
 
 def test_tools_without_anything_to_propose_get_one_empty_proposal_each_time() -> None:

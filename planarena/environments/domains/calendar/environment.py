@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date as day_of
 from datetime import datetime
 from random import Random
@@ -11,14 +12,13 @@ from planarena.environments.contract import Environment, Seed, ToolError, tool
 from planarena.environments.domains import types
 from planarena.environments.domains.offers import join_offer, split_offer
 from planarena.environments.domains.shared import Shared, later
-from planarena.environments.shapes import Fields, Result
+from planarena.environments.shapes import Fields, Result, between, ordered
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, free_starts, make_event, make_world
+from .world import PROPOSALS, make_event, make_world
 
 __all__ = ["Calendar"]
-
 
 ColleagueId = Annotated[str, Semantic("colleague_id", hidden=True)]
 EventId = Annotated[str, Semantic("calendar_event_id", hidden=True)]
@@ -44,7 +44,6 @@ record = Fields(
 # Where people are who set time aside for a task.
 DESK = "the desk"
 
-MOVED_EVENT = record("event_id title start until")
 NEW_EVENT = record("event_id title organiser start until place")
 
 
@@ -60,38 +59,52 @@ class Calendar(Environment):
         """Make colleagues, the events of five working days, busy times for four, rooms with bookings, tasks."""
         return make_world(cls.seeds(), rng, shared)
 
-    def _refuse_past(self, start: str) -> None:
-        if start <= self.now:
-            raise ToolError("in_the_past", f"{start} has passed.")
+    def free_starts(self, day: str, minutes: int, busy: Iterable[tuple[str, str]] = ()) -> list[str]:
+        """Return the half hours of a working day (9 to 18) from which the user is free for so many minutes.
 
-    def _refuse_block(self, event: Record) -> None:
-        if event["place"] == DESK:
-            raise ToolError("no_meeting", f"{event['title']} is time set aside for a task, not a meeting.")
+        Args:
+            day: The date.
+            minutes: The length of the slot.
+            busy: (start, end) of what else is in the way.
+        """
+        taken = [*busy, *((event["start"], event["end"]) for event in self.state.scan("events"))]
+        starts = [later(f"{day}T09:00", 30 * step) for step in range(18)]
+        slots = [(start, later(start, minutes)) for start in starts if start > self.now]
+        free = [slot for slot in slots if not any(a < slot[1] and b > slot[0] for a, b in taken)]
+        return [start for start, end in free if end <= f"{day}T18:00"]
+
+    def _busy(self, colleague_id: str, day: str) -> list[tuple[str, str]]:
+        """Return from when till when a colleague is busy on a day."""
+        busy = self.state.get("busy", f"{colleague_id}.{day}")
+        return [] if busy is None else [(start, end) for start, end in busy["blocks"]]
 
     def _refuse_conflict(self, start: str, end: str, but: str = "") -> None:
         """Fail where the user has another event, `but` left aside, between two moments."""
-        for event in self.state.scan("events"):
-            if event["event_id"] != but and event["start"] < end and event["end"] > start:
-                raise ToolError(
-                    "conflict", f"{event['title']} is in the way from {event['start']} to {event['end']}."
-                )
+        for event in _in_the_way(self.state.scan("events"), start, end, but):
+            when = f"from {event['start']} to {event['end']}"
+            raise ToolError("conflict", f"{event['title']} is in the way {when}.")
 
-    def _room_is_free(self, room_id: str, start: str, end: str, but: str = "") -> bool:
-        bookings = self.rows("bookings", room_id=room_id)
-        return not any(
-            row["event_id"] != but and row["start"] < end and row["end"] > start for row in bookings
-        )
+    def _require_meeting(self, event: Record) -> None:
+        """Fail where an event is no meeting or has begun."""
+        if event["place"] == DESK:
+            raise ToolError("no_meeting", f"{event['title']} is time set aside for a task, not a meeting.")
+        self.refuse_past(event["start"])
 
     def _add_event(self, title: str, start: str, minutes: int, place: str) -> Record:
         self._refuse_conflict(start, later(start, minutes))
         event = make_event(title, self.facts["user_name"], start, minutes, place)
-        self.state.put("events", event["event_id"], event)
-        return self._seen(event)
+        return self._seen(self.state.put("events", event["event_id"], event))
 
     def _seen(self, event: Record) -> Record:
         """Return an event as its reader sees it, who may have called it."""
-        own = event["organiser"] == self.facts["user_name"]
-        return {**_placed(event), "organiser": "you" if own else event["organiser"]}
+        start, end, organiser = event["start"], event["end"], event["organiser"]
+        # Events end on the day on which they begin.
+        minutes = 60 * (int(end[11:13]) - int(start[11:13])) + int(end[14:16]) - int(start[14:16])
+        shown = {**event, "at": start[11:], "until": end[11:], "date": start[:10], "minutes": minutes}
+        if event["reminder"]:
+            shown["remind_at"] = later(start, -event["reminder"])
+        own = organiser == self.facts["user_name"]
+        return {**shown, "organiser": "you" if own else organiser, "invited": len(event["invited"])}
 
     @tool("read", gives=record("colleague_id name email team manager"))
     def find_colleague(self, name: types.Person) -> Result:
@@ -100,10 +113,7 @@ class Calendar(Environment):
         Args:
             name: The colleague's full name.
         """
-        found = self.rows("colleagues", name=name)
-        if not found:
-            raise ToolError("not_found", f"There is no colleague named {name}.")
-        return found[0]
+        return self.named("colleagues", "colleague", name=name)
 
     @tool("read", gives=record("events busy", events=[record("event_id title start at until")]))
     def list_events(self, date: types.Workday) -> Result:
@@ -112,9 +122,9 @@ class Calendar(Environment):
         Args:
             date: The day.
         """
-        rows = [event for event in self.state.scan("events") if event["start"].startswith(date)]
-        rows.sort(key=lambda event: (event["start"], event["event_id"]))
-        return {"events": [_placed(event) for event in rows], "busy": sum(_minutes(event) for event in rows)}
+        events = [self._seen(event) for event in self.state.scan("events") if event["start"][:10] == date]
+        busy = sum(event["minutes"] for event in events)
+        return {"events": ordered(events, "start", "event_id"), "busy": busy}
 
     @tool("read", gives=record("title organiser date start until place invited remind_at?"))
     def open_event(self, event_id: EventId) -> Result:
@@ -123,11 +133,7 @@ class Calendar(Environment):
         Args:
             event_id: The event.
         """
-        event = self.require("events", event_id, "event")
-        shown = {**self._seen(event), "date": event["start"][:10], "invited": len(event["invited"])}
-        if event["reminder"]:
-            shown["remind_at"] = later(event["start"], -event["reminder"])
-        return shown
+        return self._seen(self.require("events", event_id, "event"))
 
     @tool("read", gives=record("slots", slots=[record("start until", start=types.FreeTime)]))
     def find_common_slot(self, colleague_id: ColleagueId, date: types.Date, duration: Duration) -> Result:
@@ -139,11 +145,8 @@ class Calendar(Environment):
             duration: How long the slot must be, in minutes.
         """
         self.require("colleagues", colleague_id, "colleague")
-        taken = [(event["start"], event["end"]) for event in self.state.scan("events")]
-        busy = self.state.get("busy", f"{colleague_id}.{date}")
-        if busy is not None:
-            taken += [(f"{date}T{start}", f"{date}T{end}") for start, end in busy["blocks"]]
-        starts = free_starts(date, duration, taken, self.now)
+        busy = [(f"{date}T{start}", f"{date}T{end}") for start, end in self._busy(colleague_id, date)]
+        starts = self.free_starts(date, duration, busy)
         return {"slots": [{"start": start, "until": later(start, duration)[11:]} for start in starts[:8]]}
 
     @tool("create", gives=NEW_EVENT)
@@ -158,10 +161,10 @@ class Calendar(Environment):
             duration: How long it takes, in minutes.
             place: Where it is, unless a meeting room is booked later.
         """
-        self._refuse_past(start)
+        self.refuse_past(start)
         return self._add_event(title, start, duration, place or "to be announced")
 
-    @tool("update", gives=MOVED_EVENT)
+    @tool("update", gives=record("event_id title start until"))
     def reschedule_event(self, event_id: EventId, start: types.FreeTime) -> Result:
         """Move an event to another start, once a day at most; its length stays, a free room moves along.
 
@@ -176,15 +179,15 @@ class Calendar(Environment):
             raise ToolError(
                 "moved_today", "The guests were told another time today and cannot be told again."
             )
-        self._refuse_past(start)
-        self._refuse_past(event["start"])
-        end = later(start, _minutes(event))
+        self.refuse_past(start)
+        self.refuse_past(event["start"])
+        end = later(start, self._seen(event)["minutes"])
         self._refuse_conflict(start, end, but=event_id)
         if event["room_id"]:
-            if not self._room_is_free(event["room_id"], start, end, but=event_id):
+            if _in_the_way(self.rows("bookings", room_id=event["room_id"]), start, end, event_id):
                 raise ToolError("room_taken", f"{event['place']} is not free at the new time.")
             self.state.patch("bookings", self.new_id("rbk", event_id), start=start, end=end)
-        return _placed(self.state.patch("events", event_id, start=start, end=end, moved_on=self.today))
+        return self._seen(self.state.patch("events", event_id, start=start, end=end, moved_on=self.today))
 
     @tool("update", gives=record("title invitee reply"))
     def invite_to_event(self, event_id: EventId, colleague_id: ColleagueId) -> Result:
@@ -195,17 +198,15 @@ class Calendar(Environment):
             colleague_id: The colleague.
         """
         event = self.require("events", event_id, "event")
-        colleague = self.require("colleagues", colleague_id, "colleague")
-        self._refuse_block(event)
-        self._refuse_past(event["start"])
-        if colleague_id in event["invited"] or event["organiser"] == colleague["name"]:
-            raise ToolError("already_invited", f"{colleague['name']} takes part already.")
+        name = self.require("colleagues", colleague_id, "colleague")["name"]
+        self._require_meeting(event)
+        if colleague_id in event["invited"] or event["organiser"] == name:
+            raise ToolError("already_invited", f"{name} takes part already.")
         start, end = event["start"][11:], event["end"][11:]
-        busy = self.state.get("busy", f"{colleague_id}.{event['start'][:10]}")
-        clash = busy is not None and any(a < end and b > start for a, b in busy["blocks"])
+        clash = any(a < end and b > start for a, b in self._busy(colleague_id, event["start"][:10]))
         reply = "tentative" if clash else "accepted"
         self.state.patch("events", event_id, invited={**event["invited"], colleague_id: reply})
-        return {"title": event["title"], "invitee": colleague["name"], "reply": reply}
+        return {**event, "invitee": name, "reply": reply}
 
     @tool("read", gives=record("rooms", rooms=[record("offer_id room floor seats")]))
     def find_free_rooms(
@@ -219,18 +220,16 @@ class Calendar(Environment):
             seats: How many seats at least.
             equipment: What the room must offer.
         """
-        self._refuse_past(start)
+        self.refuse_past(start)
         end = later(start, duration)
-        rooms = [
-            room
-            for room in self.state.scan("rooms")
-            if room["seats"] >= seats
-            and (equipment is None or equipment in room["equipment"])
-            and self._room_is_free(room["room_id"], start, end)
+        rooms = between(self.state.scan("rooms"), "seats", least=seats)
+        rooms = [room for room in rooms if equipment in (None, *room["equipment"])]
+        offers = [
+            {**room, "offer_id": join_offer(room["room_id"], start, duration)}
+            for room in ordered(rooms, "seats", "room_id")
+            if not _in_the_way(self.rows("bookings", room_id=room["room_id"]), start, end)
         ]
-        rooms.sort(key=lambda room: (room["seats"], room["room_id"]))
-        offers = [{**room, "offer_id": join_offer(room["room_id"], start, duration)} for room in rooms[:5]]
-        return {"rooms": offers}
+        return {"rooms": offers[:5]}
 
     @tool("update", gives=record("title room floor start until"))
     def book_room(self, event_id: EventId, offer_id: RoomOfferId) -> Result:
@@ -244,21 +243,19 @@ class Calendar(Environment):
         free_until = later(free_from, minutes)
         event = self.require("events", event_id, "event")
         room = self.require("rooms", room_id, "room")
-        self._refuse_block(event)
-        self._refuse_past(event["start"])
+        self._require_meeting(event)
         if event["start"] < free_from or event["end"] > free_until:
             raise ToolError("other_time", f"{room['room']} was asked for from {free_from} to {free_until}.")
         if event["room_id"]:
             raise ToolError("already_has_room", f"The event is in {event['place']}.")
-        if not self._room_is_free(room_id, event["start"], event["end"]):
+        if _in_the_way(self.rows("bookings", room_id=room_id), event["start"], event["end"]):
             raise ToolError("room_taken", f"{room['room']} is not free then.")
         if room["seats"] < len(event["invited"]) + 1:
             raise ToolError("too_small", f"{room['room']} has only {room['seats']} seats.")
-        key = self.new_id("rbk", event_id)
-        booking = {"room_id": room_id, "event_id": event_id, "start": event["start"], "end": event["end"]}
-        self.state.put("bookings", key, booking)
+        booking = {"room_id": room_id, **{name: event[name] for name in ("event_id", "start", "end")}}
+        self.state.put("bookings", self.new_id("rbk", event_id), booking)
         self.state.patch("events", event_id, room_id=room_id, place=room["room"])
-        return {**room, **_placed(event)}
+        return {**room, **self._seen(event)}
 
     @tool("update", gives=record("title remind_at"))
     def set_event_reminder(self, event_id: EventId, lead_time: LeadTime) -> Result:
@@ -269,13 +266,10 @@ class Calendar(Environment):
             lead_time: How many minutes before the start to be reminded.
         """
         event = self.require("events", event_id, "event")
-        if event["reminder"]:
-            raise ToolError(
-                "already_set", f"The event has a reminder {event['reminder']} minutes before its start."
-            )
-        remind_at = later(event["start"], -lead_time)
-        self._refuse_past(remind_at)
-        return {**self.state.patch("events", event_id, reminder=lead_time), "remind_at": remind_at}
+        if set_to := event["reminder"]:
+            raise ToolError("already_set", f"The event has a reminder {set_to} minutes before its start.")
+        self.refuse_past(later(event["start"], -lead_time))
+        return self._seen(self.state.patch("events", event_id, reminder=lead_time))
 
     @tool("read", gives=record("tasks", tasks=[record("task_id task project due effort")]))
     def list_tasks(self, project: Project | None = None) -> Result:
@@ -284,13 +278,8 @@ class Calendar(Environment):
         Args:
             project: Only tasks of this project.
         """
-        rows = [
-            task
-            for task in self.state.scan("tasks")
-            if not task["scheduled"] and (project is None or task["project"] == project)
-        ]
-        rows.sort(key=lambda task: (task["due"], task["task_id"]))
-        return {"tasks": rows[:12]}
+        tasks = [task for task in self.rows("tasks", scheduled="") if project in (None, task["project"])]
+        return {"tasks": ordered(tasks, "due", "task_id")[:12]}
 
     @tool("create", gives=NEW_EVENT)
     def schedule_task(self, task_id: TaskId, date: types.Workday) -> Result:
@@ -301,28 +290,19 @@ class Calendar(Environment):
             date: The day; not after the task is due.
         """
         task = self.require("tasks", task_id, "task")
-        if task["scheduled"]:
-            raise ToolError(
-                "already_scheduled", f"Time is set aside for {task['task']} on {task['scheduled']}."
-            )
+        if day := task["scheduled"]:
+            raise ToolError("already_scheduled", f"Time is set aside for {task['task']} on {day}.")
         if date > task["due"]:
             raise ToolError("too_late", f"{task['task']} is due on {task['due']}.")
         if day_of.fromisoformat(date).weekday() >= 5:
             raise ToolError("not_a_working_day", f"{date} is on a weekend.")
-        taken = [(event["start"], event["end"]) for event in self.state.scan("events")]
-        starts = free_starts(date, task["effort"], taken, self.now)
+        starts = self.free_starts(date, task["effort"])
         if not starts:
             raise ToolError("no_gap", f"No gap of {task['effort']} minutes is left on {date}.")
         self.state.patch("tasks", task_id, scheduled=date)
         return self._add_event(task["task"], starts[0], task["effort"], DESK)
 
 
-def _minutes(event: Record) -> int:
-    """Return an event's length; events end on the day on which they begin."""
-    start, end = event["start"], event["end"]
-    return 60 * (int(end[11:13]) - int(start[11:13])) + int(end[14:16]) - int(start[14:16])
-
-
-def _placed(event: Record) -> Record:
-    """Return an event with the time of its end."""
-    return {**event, "at": event["start"][11:], "until": event["end"][11:]}
+def _in_the_way(rows: Iterable[Record], start: str, end: str, but: str = "") -> list[Record]:
+    """Return what takes place between two moments, one event left aside."""
+    return [row for row in rows if row["event_id"] != but and row["start"] < end and row["end"] > start]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import date as day_of
-from datetime import datetime, timedelta
 from random import Random
 from typing import Annotated, Literal
 
@@ -12,7 +11,7 @@ from planarena.environments.contract import Environment, Seed, ToolError, tool
 from planarena.environments.domains import types
 from planarena.environments.domains.offers import join_offer, split_offer
 from planarena.environments.domains.shared import Shared, day_after, later
-from planarena.environments.shapes import Fields, Result
+from planarena.environments.shapes import Fields, Result, between, ordered
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
@@ -81,18 +80,18 @@ class Travel(Environment):
     def _airport(self, city: str) -> Record:
         return self.require("airports", city, "airport in a city")
 
-    def _flight(self, place: Record) -> Record:
-        """Return the flight of a hold or a ticket."""
-        return self.require("flights", place["flight_id"], "flight")
+    def _flight(self, flight_id: str) -> Record:
+        return self.require("flights", flight_id, "flight")
 
     def _arrival(self, flight_id: str) -> Record:
         """Return a flight with its times and where it lands."""
-        flight = self.require("flights", flight_id, "flight")
+        flight = self._flight(flight_id)
         return {**_timed(flight), "arrival_airport": self._airport(flight["destination"])["airport"]}
 
     def _bag_fee(self, hold: Record, kind: str) -> float:
-        fee: float = self._flight(hold)["bag_fee"] * self.seeds()["bags"][kind]["part"]
-        return round(fee, 2)
+        full: float = self._flight(hold["flight_id"])["bag_fee"]
+        part: float = self.seeds()["bags"][kind]["part"]
+        return round(full * part, 2)
 
     def _taken(self, check_in: str, check_out: str) -> Counter[str]:
         """Count the rooms per hotel that are booked for at least one of the nights."""
@@ -119,18 +118,11 @@ class Travel(Environment):
         """
         self._airport(origin)
         self._airport(destination)
-        if date < self.today:
-            raise ToolError("in_the_past", f"{date} has passed.")
-        found = [
-            flight
-            for flight in map(_timed, self.rows("flights", origin=origin, destination=destination))
-            if flight["departure_date"] == date
-            and flight["seats_left"] > 0
-            and (max_price is None or flight["price"] <= max_price)
-            and (depart_after is None or flight["departure_time"] >= depart_after)
-        ]
-        found.sort(key=lambda flight: (flight["price"], flight["flight_id"]))
-        return {"route": f"{origin} to {destination}", "flights": found[:10]}
+        self.refuse_past(date)
+        flights = map(_timed, self.rows("flights", origin=origin, destination=destination))
+        found = [one for one in flights if one["departure_date"] == date and one["seats_left"] > 0]
+        found = between(between(found, "price", most=max_price), "departure_time", least=depart_after)
+        return {"route": f"{origin} to {destination}", "flights": ordered(found, "price", "flight_id")[:10]}
 
     @tool("read", gives=DETAILS)
     def get_flight_details(self, flight_id: FlightId) -> Result:
@@ -150,7 +142,7 @@ class Travel(Environment):
             flight_id: The flight, from a search.
             passenger: Full name of a saved traveller.
         """
-        flight = self.require("flights", flight_id, "flight")
+        flight = self._flight(flight_id)
         if self.state.get("travellers", passenger) is None:
             raise ToolError("unknown_traveller", f"{passenger} is not among the saved travellers.")
         hold_id = self.new_id("hold", flight_id, passenger)
@@ -177,7 +169,7 @@ class Travel(Environment):
         hold = self.require("holds", hold_id, "open hold")
         if hold["seat"]:
             raise ToolError("already_chosen", f"Seat {hold['seat']} was chosen before.")
-        wanted, free = self.seeds()["seats"][position], self._flight(hold)["free_seats"]
+        wanted, free = self.seeds()["seats"][position], self._flight(hold["flight_id"])["free_seats"]
         seat = next((seat for seat in free if seat[-1] in wanted["letters"]), None)
         if seat is None:
             raise ToolError("no_such_seat", f"No {position} seat is left on this flight.")
@@ -196,8 +188,8 @@ class Travel(Environment):
         if sum(hold["bags"].values()) >= _MAX_BAGS:
             raise ToolError("limit_exceeded", f"At most {_MAX_BAGS} pieces of luggage per passenger.")
         self.state.patch("holds", hold_id, bags={**hold["bags"], kind: hold["bags"].get(kind, 0) + 1})
-        kilos = self.seeds()["bags"][kind]["kilos"]
-        return {**hold, "fee": self._bag_fee(hold, kind), "weight_limit_kg": kilos}
+        fee, kilos = self._bag_fee(hold, kind), self.seeds()["bags"][kind]["kilos"]
+        return {**hold, "fee": fee, "weight_limit_kg": kilos}
 
     @tool("create", gives=record("ticket_id passenger booking_code amount_paid"))
     def pay_hold(self, hold_id: HoldId, method: Payment) -> Result:
@@ -219,8 +211,7 @@ class Travel(Environment):
         pieces = sum(hold["bags"].values())
         ticket = make_ticket(hold["flight_id"], hold["passenger"], hold["seat"], pieces, amount, self.today)
         self.state.delete("holds", hold_id)
-        self.state.put("tickets", ticket["ticket_id"], ticket)
-        return {**ticket, "amount_paid": amount}
+        return {**self.state.put("tickets", ticket["ticket_id"], ticket), "amount_paid": amount}
 
     @tool("read", gives=record("tickets", tickets=[TICKET]))
     def list_tickets(self, passenger: types.Person) -> Result:
@@ -230,9 +221,9 @@ class Travel(Environment):
             passenger: Full name of the traveller.
         """
         tickets = self.rows("tickets", passenger=passenger, status="confirmed")
-        rows = [{**_timed(self._flight(ticket)), **ticket} for ticket in tickets]
-        rows.sort(key=lambda row: (row["departure_at"], row["ticket_id"]))
-        return {"tickets": [row for row in rows if row["departure_at"] > self.now][:10]}
+        rows = [{**_timed(self._flight(ticket["flight_id"])), **ticket} for ticket in tickets]
+        coming = [row for row in rows if row["departure_at"] > self.now]
+        return {"tickets": ordered(coming, "departure_at", "ticket_id")[:10]}
 
     @tool("read", gives=ITINERARY)
     def get_itinerary(self, ticket_id: TicketId) -> Result:
@@ -243,10 +234,8 @@ class Travel(Environment):
         """
         ticket = self.require("tickets", ticket_id, "ticket")
         flight = self._arrival(ticket["flight_id"])
-        landed, last = flight["arrival_at"], later(flight["arrival_at"], _PICKUP_MINUTES)
-        rides = self.rows("transfers", pickup=flight["arrival_airport"])
-        rides = [ride for ride in rides if landed <= ride["pickup_at"] <= last]
-        rides.sort(key=lambda ride: ride["pickup_at"])
+        rides, landed = self.rows("transfers", pickup=flight["arrival_airport"]), flight["arrival_at"]
+        rides = ordered(between(rides, "pickup_at", landed, later(landed, _PICKUP_MINUTES)), "pickup_at")
         return {**flight, **ticket, "seat": ticket["seat"] or "not assigned yet", "transfers": rides}
 
     @tool("update", gives=record("passenger refund refund_rate"))
@@ -261,11 +250,10 @@ class Travel(Environment):
             raise ToolError("already_cancelled", "The ticket was cancelled before.")
         if ticket["issued_on"] == self.today:
             raise ToolError("issued_today", "A ticket can be cancelled from the day after it was issued.")
-        flight = self._flight(ticket)
+        flight = self._flight(ticket["flight_id"])
         if flight["departure_at"] <= self.now:
             raise ToolError("departed", "The flight has left.")
-        ahead = datetime.fromisoformat(flight["departure_at"]) - datetime.fromisoformat(self.now)
-        rate = 90 if ahead >= timedelta(days=7) else 50
+        rate = 90 if flight["departure_at"] >= later(self.now, 7 * 24 * 60) else 50
         free = by_row([*flight["free_seats"], ticket["seat"]])
         self.state.patch("flights", flight["flight_id"], seats_left=flight["seats_left"] + 1, free_seats=free)
         self.state.patch("tickets", ticket_id, status="cancelled")
@@ -290,8 +278,7 @@ class Travel(Environment):
             min_stars: Leave out hotels with fewer stars.
         """
         self._airport(city)
-        if check_in < self.today:
-            raise ToolError("in_the_past", f"{check_in} has passed.")
+        self.refuse_past(check_in)
         check_out = day_after(check_in, nights)
         taken = self._taken(check_in, check_out)
         found = [
@@ -299,12 +286,10 @@ class Travel(Environment):
             for hotel in self.rows("hotels", city=city)
             if hotel["open_from"] <= check_in
             and check_out <= hotel["open_until"]
-            and hotel["rooms"] > taken.get(hotel["hotel_id"], 0)
-            and (max_rate is None or hotel["nightly_rate"] <= max_rate)
-            and (min_stars is None or hotel["stars"] >= min_stars)
+            and hotel["rooms"] > taken[hotel["hotel_id"]]
         ]
-        found.sort(key=lambda hotel: (hotel["nightly_rate"], hotel["hotel_id"]))
-        return {"hotels": found[:10]}
+        found = between(between(found, "nightly_rate", most=max_rate), "stars", least=min_stars)
+        return {"hotels": ordered(found, "nightly_rate", "hotel_id")[:10]}
 
     @tool("create", gives=record("booking_code hotel address check_in check_out total_price"))
     def book_hotel(self, offer_id: OfferId, guest: types.Person, board: Board | None = None) -> Result:
@@ -337,30 +322,23 @@ class Travel(Environment):
             pickup_at: When to be picked up, local time: up to three hours after a landing.
             vehicle: How large a vehicle.
         """
-        airports = self.rows("airports", airport=pickup)
-        if not airports:
-            raise ToolError("not_found", f"There is no airport named {pickup}.")
-        airport = airports[0]
+        airport = self.named("airports", "airport", airport=pickup)
         if not dropoff.endswith(f", {airport['city']}"):
             raise ToolError("out_of_area", f"{dropoff} is not in {airport['city']}.")
-        if pickup_at <= self.now:
-            raise ToolError("in_the_past", f"{pickup_at} has passed.")
-        earliest = later(pickup_at, -_PICKUP_MINUTES)
+        self.refuse_past(pickup_at)
         flights = self.rows("flights", destination=airport["city"])
-        if not any(earliest <= flight["arrival_at"] <= pickup_at for flight in flights):
-            raise ToolError(
-                "no_landing", f"No flight lands at {pickup} in the three hours before {pickup_at}."
-            )
+        if not between(flights, "arrival_at", later(pickup_at, -_PICKUP_MINUTES), pickup_at):
+            when = f"in the three hours before {pickup_at}"
+            raise ToolError("no_landing", f"No flight lands at {pickup} {when}.")
         key = self.new_id("ride", pickup, dropoff, pickup_at)
         if self.state.get("transfers", key) is not None:
             raise ToolError("already_booked", "This transfer is ordered already.")
-        night = not "06:00" <= pickup_at[11:] < "22:00"
-        drivers, part = airport["drivers"], self.seeds()["vehicles"][vehicle]
+        drivers, fare = airport["drivers"], airport["fare"] * self.seeds()["vehicles"][vehicle]
         ride = {
             "transfer_id": key, "pickup": pickup, "dropoff": dropoff, "pickup_at": pickup_at,
             "vehicle": vehicle, "booking_code": booking_code(key),
             "driver": drivers[int(key[-2:], 16) % len(drivers)],
-            "fare": round(airport["fare"] * part * (1.25 if night else 1.0), 2),
+            "fare": round(fare * (1.0 if "06:00" <= pickup_at[11:] < "22:00" else 1.25), 2),
         }  # fmt: skip
         return self.state.put("transfers", key, ride)
 

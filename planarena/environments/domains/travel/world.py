@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date
 from math import asin, cos, radians, sin, sqrt
 from random import Random
 from typing import Any
 
-from planarena.environments.contract import BOUND, Environment, Proposer, Seed
+from planarena.environments.contract import BOUND, Environment, Proposer, Seed, all_bound
 from planarena.environments.domains import shared as common
 from planarena.environments.domains.offers import join_offer, split_offer
-from planarena.environments.domains.shared import day_after, later
+from planarena.environments.domains.shared import Rows, Table, day_after, keyed, later
 from planarena.environments.state import Record
 
 __all__ = ["PROPOSALS", "booking_code", "by_row", "make_stay", "make_ticket", "make_world"]
 
-Table = dict[str, Record]
 _new_id = Environment.new_id
 _EARTH_KM = 6371.0
 
@@ -61,21 +59,19 @@ def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> 
     home, there, other = cities[:3]
     family, given = rng.sample(people["family"], 12), rng.sample(people["given"], 12)
     names = common.cast_people([f"{a} {b}" for a, b in zip(given, family, strict=True)], shared)
-    user, companion, third = names[:3]
+    user, companion = names[:2]
     now = f"{day_after('2026-01-08', rng.randrange(300))}T{rng.randint(7, 20):02d}"
     now = common.keep(shared, "now", f"{now}:{rng.choice(['00', '15', '30', '45'])}")
     out, nights = day_after(now, rng.randint(9, 30)), rng.randint(2, 5)
     other_out, other_nights = day_after(now, rng.randint(45, 70)), rng.randint(2, 4)
     back, other_back = day_after(out, nights), day_after(other_out, other_nights)
-    flights: Table = {}
-    for route, number in (
-        ((home, there, out), 5), ((there, home, back), 5), ((home, there, day_after(out, 1)), 3),
-        ((home, other, other_out), 4), ((other, home, other_back), 4),
-    ):  # fmt: skip
-        _add_flights(flights, words, rng, route, number)
-    hotels: Table = {}
-    for city, number, first, last in ((there, 7, out, back), (other, 6, other_out, other_back)):
-        _add_hotels(hotels, words, rng, city, number, (day_after(first, -2), day_after(last, 1)))
+    routes = (
+        (home, there, out, 5), (there, home, back, 5), (home, there, day_after(out, 1), 3),
+        (home, other, other_out, 4), (other, home, other_back, 4),
+    )  # fmt: skip
+    flights = keyed("flight_id", (row for route in routes for row in _flights(words, rng, *route)))
+    places = ((there, 7, out, back), (other, 6, other_out, other_back))
+    hotels = keyed("hotel_id", (row for place in places for row in _hotels(words, rng, *place)))
     airports = {
         city: {
             "city": city, "airport": words["cities"][city]["airport"], "fare": float(rng.randint(24, 58)),
@@ -83,17 +79,17 @@ def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> 
         }
         for city in (home, there, other)
     }  # fmt: skip
+    legs = ((home, other_out), (other, other_back))
     purpose = rng.choice(words["purposes"])
     details = {"city": there, "user": user, "companion": companion}
-    title, description = (purpose[part].format(**details) for part in ("title", "description"))
     home_address = _address(words, rng, home)
     if (told := common.keep(shared, "home_address", home_address)).endswith(f", {home}"):
         home_address = told
     tables: dict[str, Table] = {
         "airports": airports, "flights": flights, "hotels": hotels,
-        "tickets": _tickets(flights, (home, other, other_out, other_back), names, rng),
-        "stays": _stays(hotels, names, (other_out, other_nights), rng),
-        "travellers": {name: {"name": name} for name in (user, companion, third)},
+        "tickets": keyed("ticket_id", _tickets(flights, legs, names, rng)),
+        "stays": keyed("stay_id", _stays(hotels, names[3:], other_out, other_nights, rng)),
+        "travellers": {name: {"name": name} for name in names[:3]},
         "account": {"miles": {"balance": rng.randrange(12_000, 24_000, 500)}}, "holds": {}, "transfers": {},
     }  # fmt: skip
     facts = {"now": now, "user_name": user, "home_city": home, "home_address": home_address}
@@ -103,7 +99,7 @@ def make_world(words: Any, rng: Random, shared: common.Shared | None = None) -> 
         "home_address": home_address, "home_airport": airports[home]["airport"],
         "airport": airports[there]["airport"], **common.meet(shared, names[1:3]),
     }  # fmt: skip
-    return Seed(tables, title, description, facts, story)
+    return Seed(tables, *common.caption(purpose, details), facts, story)
 
 
 def _distance_km(a: list[float], b: list[float]) -> float:
@@ -113,8 +109,7 @@ def _distance_km(a: list[float], b: list[float]) -> float:
     return 2 * _EARTH_KM * asin(sqrt(half))
 
 
-def _add_flights(flights: Table, words: Any, rng: Random, route: tuple[str, str, str], number: int) -> None:
-    origin, destination, day = route
+def _flights(words: Any, rng: Random, origin: str, destination: str, day: str, number: int) -> Rows:
     start, end = words["cities"][origin]["at"], words["cities"][destination]["at"]
     distance = _distance_km(start, end)
     duration = round((45 + distance / 13) / 5) * 5
@@ -122,9 +117,8 @@ def _add_flights(flights: Table, words: Any, rng: Random, route: tuple[str, str,
         departure = f"{day}T{hour:02d}:{rng.choice((0, 10, 20, 35, 45, 55)):02d}"
         airline = rng.choice(sorted(words["airlines"]))
         code = f"{words['airlines'][airline]}{rng.randint(110, 989)}"
-        flight_id = _new_id("flt", code, day)
-        flights[flight_id] = {
-            "flight_id": flight_id, "number": code, "airline": airline,
+        yield {
+            "flight_id": _new_id("flt", code, day), "number": code, "airline": airline,
             "aircraft": rng.choice(words["aircraft"]), "origin": origin, "destination": destination,
             "departure_at": departure, "arrival_at": later(departure, duration + 60 * (end[2] - start[2])),
             "duration": duration,
@@ -136,20 +130,19 @@ def _add_flights(flights: Table, words: Any, rng: Random, route: tuple[str, str,
         }  # fmt: skip
 
 
-def _add_hotels(
-    hotels: Table, words: Any, rng: Random, city: str, number: int, season: tuple[str, str]
-) -> None:
+def _hotels(words: Any, rng: Random, city: str, number: int, first_day: str, last_day: str) -> Rows:
     for first in rng.sample(words["hotels"]["first"], number):
         name = f"{first} {rng.choice(words['hotels']['second'])}"
-        hotel_id, stars = _new_id("htl", name, city), rng.choice((2, 3, 3, 4, 4, 5))
-        hotels[hotel_id] = {
-            "hotel_id": hotel_id, "name": name, "city": city,
+        stars = rng.choice((2, 3, 3, 4, 4, 5))
+        yield {
+            "hotel_id": _new_id("htl", name, city), "name": name, "city": city,
             "area": rng.choice(words["cities"][city]["areas"]), "address": _address(words, rng, city),
             "stars": stars, "rating": round(rng.uniform(6.4, 9.6), 1),
             "nightly_rate": float(rng.randint(24, 38) * stars + rng.randint(5, 20)),
             # The days for which rooms are on sale, the last one for leaving: a stay at a date that belongs to
             # another journey finds nothing, so that no task joins what does not belong together.
-            "rooms": rng.randint(1, 4), "open_from": season[0], "open_until": season[1],
+            "rooms": rng.randint(1, 4), "open_from": day_after(first_day, -2),
+            "open_until": day_after(last_day, 1),
         }  # fmt: skip
 
 
@@ -157,41 +150,33 @@ def _address(words: Any, rng: Random, city: str) -> str:
     return f"{rng.choice(words['cities'][city]['streets'])} {rng.randint(2, 148)}, {city}"
 
 
-def _tickets(flights: Table, journey: tuple[str, str, str, str], names: list[str], rng: Random) -> Table:
+def _tickets(flights: Table, legs: tuple[tuple[str, str], ...], names: list[str], rng: Random) -> Rows:
     """Give the companion the second journey there and back, the third traveller one or both ways of it."""
-    home, other, out, back = journey
-    tickets: Table = {}
     for name in (*names[1:3], *names[6:9]):
-        for origin, day in ((home, out), (other, back)):
+        for origin, day in legs:
             leaving = [row for row in flights.values() if row["origin"] == origin]
             flight = rng.choice([row for row in leaving if row["departure_at"].startswith(day)])
             seat = f"{rng.randint(31, 36)}{rng.choice('ABCDEF')}"
             paid = round(flight["price"] + rng.choice((0.0, 14.0, 26.0)), 2)
             issued_on = day_after(day, -rng.randint(80, 120))
-            ticket = make_ticket(flight["flight_id"], name, seat, rng.randint(0, 2), paid, issued_on)
-            tickets[ticket["ticket_id"]] = ticket
-    return tickets
+            yield make_ticket(flight["flight_id"], name, seat, rng.randint(0, 2), paid, issued_on)
 
 
-def _stays(hotels: Table, names: list[str], when: tuple[str, int], rng: Random) -> Table:
-    stays: Table = {}
-    for name in rng.sample(names[3:], 5):
+def _stays(hotels: Table, names: list[str], start: str, nights: int, rng: Random) -> Rows:
+    for name in rng.sample(names, 5):
         hotel = rng.choice(list(hotels.values()))
-        offer_id = join_offer(hotel["hotel_id"], day_after(when[0], rng.randint(-3, 2)), when[1])
-        stay = make_stay(offer_id, name, "room_only", round(hotel["nightly_rate"] * when[1], 2))
-        stays[stay["stay_id"]] = stay
-    return stays
+        offer_id = join_offer(hotel["hotel_id"], day_after(start, rng.randint(-3, 2)), nights)
+        yield make_stay(offer_id, name, "room_only", round(hotel["nightly_rate"] * nights, 2))
 
 
-def _journeys(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+def _journeys(env: Any, rng: Random) -> Rows:
     home, there, story = env.story["home"], env.story["there"], env.story
     yield {"origin": home, "destination": there, "date": story["out"]}
     # A round price that leaves some of the flights back, but not all.
     flights = env.rows("flights", origin=there)
     prices = sorted(one["price"] for one in flights if one["departure_at"].startswith(story["back"]))
     limit = 10 * (prices[len(prices) // 2] // 10 + 1)
-    hour = rng.choice(["08:00", "10:00", "12:00"])
-    wish = rng.choice([{"max_price": limit}, {"depart_after": hour}])
+    wish = rng.choice([{"max_price": limit}, {"depart_after": rng.choice(["08:00", "10:00", "12:00"])}])
     yield {"origin": there, "destination": home, "date": story["back"], **wish}
     yield {"origin": home, "destination": BOUND, "date": BOUND}
     yield {"origin": BOUND, "destination": home, "date": story["other_back"]}
@@ -199,8 +184,8 @@ def _journeys(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
         yield {"origin": home, "destination": there, "date": BOUND}
 
 
-def _hotels(env: Any, _rng: Random) -> Iterator[dict[str, Any]]:
-    there, nights, story = env.story["there"], env.story["nights"], env.story
+def _rooms_wanted(env: Any, _rng: Random) -> Rows:
+    story, there, nights = env.story, env.story["there"], env.story["nights"]
     rates = sorted(hotel["nightly_rate"] for hotel in env.rows("hotels", city=there))
     limit = 5 * (round(rates[len(rates) // 2]) // 5 + 1)
     yield {"city": there, "check_in": story["out"], "nights": nights, "max_rate": limit}
@@ -209,7 +194,7 @@ def _hotels(env: Any, _rng: Random) -> Iterator[dict[str, Any]]:
     yield {"city": story["other"], "check_in": story["other_out"], "nights": 2}
 
 
-def _transfers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
+def _transfers(env: Any, rng: Random) -> Rows:
     story = env.story
     yield {"pickup": BOUND, "dropoff": BOUND, "pickup_at": BOUND, "vehicle": rng.choice(["car", "van"])}
     yield {"pickup": story["airport"], "dropoff": BOUND, "pickup_at": BOUND, "vehicle": "car"}
@@ -221,18 +206,16 @@ def _transfers(env: Any, rng: Random) -> Iterator[dict[str, Any]]:
 
 
 PROPOSALS: dict[str, Proposer] = {
-    "search_flights": _journeys, "get_flight_details": lambda _env, _rng: [{}],
+    "search_flights": _journeys, "search_hotels": _rooms_wanted, "book_airport_transfer": _transfers,
     "hold_flight": lambda env, _rng: [{"passenger": person} for person in env.story["people"][:2]],
     # Nobody asks for a seat in the middle.
     "choose_seat": lambda _env, rng: [{"position": one} for one in rng.sample(["window", "aisle"], 2)],
     "add_bag": lambda _env, rng: [{"kind": kind} for kind in rng.sample(["cabin", "checked", "sports"], 2)],
     "pay_hold": lambda _env, _rng: [{"method": "card"}, {"method": "miles"}],
     "list_tickets": lambda env, _rng: [{"passenger": person} for person in env.story["people"][1:]],
-    "get_itinerary": lambda _env, _rng: [{}], "cancel_ticket": lambda _env, _rng: [{}],
-    "search_hotels": _hotels,
     "book_hotel": lambda env, rng: [
         {"guest": env.story["people"][1], "board": rng.choice(["breakfast", "half_board"])},
         {"guest": env.story["people"][0]},
     ],
-    "book_airport_transfer": _transfers,
+    **all_bound("get_flight_details", "get_itinerary", "cancel_ticket"),
 }  # fmt: skip

@@ -78,7 +78,7 @@ class Calendar(Environment):
         busy = self.state.get("busy", f"{colleague_id}.{day}")
         return [] if busy is None else [(start, end) for start, end in busy["blocks"]]
 
-    def _refuse_conflict(self, start: str, end: str, but: str = "") -> None:
+    def _refuse_conflict(self, start: str, end: str, but: str | None = None) -> None:
         """Fail where the user has another event, `but` left aside, between two moments."""
         for event in _in_the_way(self.state.scan("events"), start, end, but):
             when = f"from {event['start']} to {event['end']}"
@@ -303,6 +303,6 @@ class Calendar(Environment):
         return self._add_event(task["task"], starts[0], task["effort"], DESK)
 
 
-def _in_the_way(rows: Iterable[Record], start: str, end: str, but: str = "") -> list[Record]:
+def _in_the_way(rows: Iterable[Record], start: str, end: str, but: str | None = None) -> list[Record]:
     """Return what takes place between two moments, one event left aside."""
     return [row for row in rows if row["event_id"] != but and row["start"] < end and row["end"] > start]

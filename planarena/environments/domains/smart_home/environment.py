@@ -92,12 +92,6 @@ class SmartHome(Environment):
         self.state.patch("devices", device["device_id"], properties=properties, **{kind: self.now})
         return {**device, "device": device["name"], "state": _in_words(device["kind"], properties)}
 
-    @staticmethod
-    def _summary(devices: dict[str, Record]) -> str:
-        words = {kind: _in_words(kind, device["properties"]) for kind, device in devices.items()}
-        heating = words["thermostat"].removeprefix("heating ")
-        return f"light {words['light']}, heating {heating}"
-
     @tool("read", gives=ROOM)
     def get_room(self, room: RoomName) -> Result:
         """Read a room's sensor and the state of its light and its thermostat.
@@ -107,7 +101,7 @@ class SmartHome(Environment):
         """
         devices = self._in_room(room)
         sensor = self.require("sensors", room, "sensor")
-        shown = {**sensor, "trend": self._trend(sensor), "summary": self._summary(devices)}
+        shown = {**sensor, "trend": self._trend(sensor), "summary": _summary(devices)}
         for kind, device in devices.items():
             shown[kind] = {**device, **device["properties"], f"{kind}_id": device["device_id"]}
         return shown
@@ -270,7 +264,7 @@ class SmartHome(Environment):
         if settings == scene["settings"]:
             raise ToolError("already_stored", f"The scene already holds the {room} as it is now.")
         self.state.patch("scenes", scene_id, settings=settings)
-        return {"scene": scene["name"], "room": room, "settings": self._summary(devices)}
+        return {"scene": scene["name"], "room": room, "settings": _summary(devices)}
 
     @tool("create", gives=record("scene time days next_run"))
     def schedule_scene(self, scene_id: SceneId, time: Clock, days: Days) -> Result:
@@ -311,6 +305,11 @@ class SmartHome(Environment):
 
 def _named(device: Record) -> str:
     return f"The {device['name']} in the {device['room']}"
+
+
+def _summary(devices: dict[str, Record]) -> str:
+    light, heating = (_in_words(kind, devices[kind]["properties"]) for kind in ("light", "thermostat"))
+    return f"light {light}, heating {heating.removeprefix('heating ')}"
 
 
 def _in_words(kind: str, properties: dict[str, Any]) -> str:

@@ -20,13 +20,13 @@ from random import Random
 from typing import Any, cast
 
 from planarena.data import load_yaml
-from planarena.environments.contract import Seed
+from planarena.environments.contract import Environment, Seed
 from planarena.environments.state import Record
 
 __all__ = [
     "Rows", "Shared", "Table", "beside", "best_later", "caption", "cast_people", "day_after", "draw_moment", "draw_people",
-    "first_working_day", "hand_on", "in_season", "keep", "keyed", "later", "load_people", "mail_of", "meet",
-    "working_day",
+    "first_working_day", "hand_on", "in_season", "keep", "keyed", "keyed_by_content", "later", "load_people",
+    "mail_of", "meet", "working_day",
 ]  # fmt: skip
 
 Shared = Mapping[str, Any]
@@ -127,6 +127,12 @@ def keep(shared: Shared | None, name: str, own: str) -> str:
 def keyed(field: str, rows: Iterable[Record]) -> Table:
     """Return a table of records, each under the id that it has in a field."""
     return {row[field]: row for row in rows}
+
+
+def keyed_by_content(prefix: str, fields: str, rows: Iterable[Record]) -> Table:
+    """Return a table of records that hold no id: each under the one that is made of these fields' contents."""
+    names = fields.split()
+    return {Environment.new_id(prefix, *(row[name] for name in names)): row for row in rows}
 
 
 def mail_of(name: str, domain: str, shared: Shared | None) -> str:

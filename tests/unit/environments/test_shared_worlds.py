@@ -6,12 +6,14 @@ from random import Random
 
 import pytest
 
+from planarena.environments.contract import Environment
 from planarena.environments.domains.shared import (
     caption,
     draw_moment,
     draw_people,
     first_working_day,
     keyed,
+    keyed_by_content,
     later,
 )
 
@@ -52,6 +54,16 @@ def test_people_are_different_and_those_known_come_first() -> None:
 def test_records_are_kept_under_their_ids() -> None:
     rows = [{"trip_id": "t1", "km": 3}, {"trip_id": "t2", "km": 4}]
     assert keyed("trip_id", iter(rows)) == {"t1": rows[0], "t2": rows[1]}
+
+
+def test_records_without_an_id_are_kept_under_what_they_say() -> None:
+    rows = [
+        {"room": "study", "at": "2026-03-01T10:00", "lux": 3},
+        {"at": "2026-03-01T11:00", "room": "study"},
+    ]
+    table = keyed_by_content("rd", "room at", iter(rows))
+    assert list(table.values()) == rows
+    assert list(table) == [Environment.new_id("rd", "study", row["at"]) for row in rows]
 
 
 def test_a_situation_is_told_with_its_names() -> None:

@@ -8,17 +8,16 @@ from typing import Annotated, Any, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
 from planarena.environments.domains.shared import Shared, day_after
-from planarena.environments.shapes import Fields, Result
+from planarena.environments.shapes import Fields, Result, ordered
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, is_iban, make_world
+from .world import PROPOSALS, BillCategory, Loss, iban_remainder, make_world
 
 __all__ = ["Banking"]
 
 _PER_YEAR = {"weekly": 52, "monthly": 12, "quarterly": 4}
 _TRANSFER_LIMIT = 2000.0
-
 
 AccountId = Annotated[str, Semantic("account_id", hidden=True)]
 CardId = Annotated[str, Semantic("card_id", hidden=True)]
@@ -35,14 +34,11 @@ Savings = Annotated[float, Semantic("credit_amount", surface="money", minimum=0.
 Money = Annotated[float, Semantic("money", surface="money")]
 CardLimit = Annotated[float, Semantic("card_limit", surface="money", minimum=50, maximum=3000)]
 Day = Annotated[str, Semantic("date", surface="date", pattern=r"^\d{4}-\d{2}-\d{2}$")]
-PaymentDay = Annotated[str, Semantic("payment_date", surface="date", pattern=r"^\d{4}-\d{2}-\d{2}$")]
+PayDay = Annotated[str, Semantic("payment_date", surface="date", pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Percent = Annotated[float, Semantic("percent", surface="percent")]
 CardStatus = Annotated[Literal["active", "frozen", "cancelled"], Semantic("card_status", surface="word")]
-Category = Annotated[
-    Literal["electricity", "gas", "water", "internet", "phone", "insurance", "rent", "gym"],
-    Semantic("bill_category", surface="word"),
-]
-Reason = Annotated[Literal["lost", "stolen", "damaged"], Semantic("replacement_reason", surface="word")]
+Category = Annotated[BillCategory, Semantic("bill_category", surface="word")]
+Reason = Annotated[Loss, Semantic("replacement_reason", surface="word")]
 Delivery = Annotated[Literal["standard", "express"], Semantic("card_delivery", surface="word")]
 Frequency = Annotated[Literal["weekly", "monthly", "quarterly"], Semantic("frequency", surface="word")]
 
@@ -52,7 +48,7 @@ record = Fields(
     frequency=Frequency, account=AccountName, since=Day, money_in=Money, money_out=Money, replaces=str,
     arrives_on=Day, bank=str, from_account=AccountName, confirmation=str, first_date=Day,
     yearly_total=Money, bill_id=BillId, biller=Party, biller_iban=Iban, category=Category,
-    due_date=PaymentDay, paid_on=Day, goal=GoalName, saved=Money, target=Money, percent_reached=Percent,
+    due_date=PayDay, paid_on=Day, goal=GoalName, saved=Money, target=Money, percent_reached=Percent,
 )  # fmt: skip
 CARD = record("card_id last_digits status daily_limit")
 STATEMENT = record(
@@ -74,37 +70,6 @@ class Banking(Environment):
     def seed(cls, rng: Random, shared: Shared | None = None) -> Seed:
         """Make a customer with four accounts; one has too little money for any open bill."""
         return make_world(cls.seeds(), rng, shared)
-
-    def _debit(self, account_id: str, amount: float, text: str) -> Record:
-        """Take money out of an account and write it into the account's entries."""
-        account = self.require("accounts", account_id, "account")
-        if account["balance"] < amount:
-            held = f"The {account['name']} account holds only {account['balance']:.2f} euros."
-            raise ToolError("insufficient_funds", held)
-        self._book(account, -amount, text)
-        return account
-
-    def _book(self, account: Record, amount: float, text: str) -> None:
-        account_id = account["account_id"]
-        entry_id = self.new_id("en", account_id, self.today, text, amount)
-        if self.state.get("entries", entry_id) is not None:
-            raise ToolError("duplicate", "The same amount was already booked for the same purpose today.")
-        entry = {"account_id": account_id, "date": self.today, "description": text, "amount": amount}
-        self.state.put("entries", entry_id, entry)
-        self.state.patch("accounts", account_id, balance=round(account["balance"] + amount, 2))
-
-    def _code(self, prefix: str, *content: Any) -> str:
-        return f"{prefix}-{self.new_id('', *content)[1:9].upper()}"
-
-    def _require_payee(self, payee: str) -> None:
-        if self.state.get("payees", payee) is None:
-            raise ToolError("unknown_payee", f"{payee} is not among the stored payees; add the payee first.")
-
-    def _require_goal(self, goal: str) -> Record:
-        stored = self.state.get("goals", goal)
-        if stored is None:
-            raise ToolError("not_found", f"There is no savings goal named {goal}.")
-        return stored
 
     @tool("read", gives=record("account_id name iban balance card", card=CARD))
     def get_bank_account(self, name: AccountName) -> Result:
@@ -131,8 +96,7 @@ class Banking(Environment):
             raise ToolError("invalid_period", "The period starts in the future.")
         booked = [row for row in self.rows("entries", account_id=account_id) if row["date"] >= first]
         booked.sort(key=lambda row: (row["date"], abs(row["amount"]), row["description"]), reverse=True)
-        orders = self.rows("standing_orders", account_id=account_id)
-        orders.sort(key=lambda row: (row["first_date"], row["payee"], row["amount"]))
+        orders = ordered(self.rows("standing_orders", account_id=account_id), "first_date", "payee", "amount")
         return {
             **account, "account": account["name"], "since": first,
             "money_in": round(sum(row["amount"] for row in booked if row["amount"] > 0), 2),
@@ -163,15 +127,11 @@ class Banking(Environment):
         """
         card = self.require("cards", card_id, "card")
         if card["status"] != "frozen":
-            raise ToolError(
-                "card_not_frozen", f"Only a frozen card can be replaced; this one is {card['status']}."
-            )
+            held = f"Only a frozen card can be replaced; this one is {card['status']}."
+            raise ToolError("card_not_frozen", held)
         new_id = self.new_id("cd", card_id, reason, delivery)
-        new = {
-            "card_id": new_id, "account_id": card["account_id"],
-            "last_digits": f"{int(new_id[3:], 16) % 10000:04d}", "status": "active", "daily_limit": 400.0,
-        }  # fmt: skip
-        self.state.put("cards", new_id, new)
+        new = {**card, "card_id": new_id, "last_digits": f"{int(new_id[3:], 16) % 10000:04d}"}
+        new = self.state.put("cards", new_id, {**new, "status": "active", "daily_limit": 400.0})
         self.state.patch("cards", card_id, status="cancelled")
         self.state.patch("accounts", card["account_id"], card_id=new_id)
         arrival = day_after(self.today, 2 if delivery == "express" else 5)
@@ -200,7 +160,7 @@ class Banking(Environment):
             name: Who holds the account.
             iban: The IBAN; its check digits must fit.
         """
-        if not is_iban(iban):
+        if iban_remainder(iban) != 1:
             raise ToolError("invalid_iban", "The check digits of the IBAN do not fit.")
         if self.state.get("payees", name) is not None:
             raise ToolError("already_stored", f"{name} is already among the payees.")
@@ -227,19 +187,12 @@ class Banking(Environment):
         if amount > _TRANSFER_LIMIT:
             raise ToolError("limit_exceeded", f"A transfer may not exceed {_TRANSFER_LIMIT:.2f} euros.")
         text = f"Transfer to {payee}: {reference}" if reference else f"Transfer to {payee}"
-        account = self._debit(account_id, amount, text)
-        code = self._code("TR", account_id, payee, amount, reference)
-        sent = {"payee": payee, "amount": amount, "date": self.today, "confirmation": code}
-        return {**sent, "from_account": account["name"]}
+        paid = self._pay(account_id, amount, text, "TR", account_id, payee, amount, reference)
+        return {**paid, "payee": payee, "amount": amount}
 
     @tool("create", gives=record("from_account payee amount frequency first_date yearly_total"))
     def create_standing_order(
-        self,
-        account_id: AccountId,
-        payee: Payee,
-        amount: Amount,
-        frequency: Frequency,
-        first_date: PaymentDay,
+        self, account_id: AccountId, payee: Payee, amount: Amount, frequency: Frequency, first_date: PayDay
     ) -> Result:
         """Set up a repeated transfer to a stored payee; one per account and payee.
 
@@ -250,8 +203,7 @@ class Banking(Environment):
             frequency: How often it is paid.
             first_date: Day of the first payment, after today.
         """
-        account = self.require("accounts", account_id, "account")
-        amount = _euros(amount)
+        account, amount = self.require("accounts", account_id, "account"), _euros(amount)
         self._require_payee(payee)
         if first_date <= self.today or not _is_day(first_date):
             raise ToolError("invalid_date", "The first payment must be on a day in the future.")
@@ -260,7 +212,7 @@ class Banking(Environment):
             raise ToolError("already_exists", f"The account already pays {payee} by standing order.")
         order = {"payee": payee, "amount": amount, "frequency": frequency, "first_date": first_date}
         self.state.put("standing_orders", order_id, {"account_id": account_id, **order})
-        total = round(amount * _PER_YEAR[frequency], 2)
+        total = _euros(amount * _PER_YEAR[frequency])
         return {**order, "from_account": account["name"], "yearly_total": total}
 
     @tool("read", gives=record("bill_id biller biller_iban category amount due_date", amount=Amount))
@@ -286,10 +238,9 @@ class Banking(Environment):
         bill = self.require("bills", bill_id, "bill")
         if bill["status"] == "paid":
             raise ToolError("already_paid", "The bill is already paid.")
-        account = self._debit(account_id, bill["amount"], f"Bill of {bill['biller']}")
+        paid = self._pay(account_id, bill["amount"], f"Bill of {bill['biller']}", "BP", bill_id, account_id)
         self.state.patch("bills", bill_id, status="paid")
-        code = self._code("BP", bill_id, account_id)
-        return {**bill, "from_account": account["name"], "paid_on": self.today, "confirmation": code}
+        return {**bill, **paid, "paid_on": self.today}
 
     @tool("update", gives=GOAL_MOVE)
     def save_to_goal(self, goal: GoalName, account_id: AccountId, amount: Savings) -> Result:
@@ -300,18 +251,11 @@ class Banking(Environment):
             account_id: The account that pays; it must hold the amount.
             amount: Euros; the goal may not be overshot.
         """
-        amount = _euros(amount)
-        before = self._require_goal(goal)
+        amount, before = _euros(amount), self._require_goal(goal)
         missing = round(before["target"] - before["saved"], 2)
         if amount > missing:
             raise ToolError("over_target", f"The goal {goal} lacks only {missing:.2f} euros.")
-        self._debit(account_id, amount, f"Saved for {goal}")
-        return self._move(before, amount, amount)
-
-    def _move(self, before: Record, change: float, amount: float) -> Record:
-        saved = round(before["saved"] + change, 2)
-        goal = self.state.patch("goals", before["goal"], saved=saved)
-        return {**goal, "amount": amount, "percent_reached": round(100 * saved / goal["target"], 1)}
+        return self._move(before, amount, account_id, f"Saved for {goal}")
 
     @tool("update", gives=GOAL_MOVE)
     def withdraw_from_goal(self, goal: GoalName, account_id: AccountId, amount: Amount) -> Result:
@@ -322,15 +266,47 @@ class Banking(Environment):
             account_id: The account that receives the money.
             amount: Euros; at most what the goal holds.
         """
-        amount = _euros(amount)
-        before = self._require_goal(goal)
-        account = self.require("accounts", account_id, "account")
+        amount, before = _euros(amount), self._require_goal(goal)
+        self.require("accounts", account_id, "account")
         if amount > before["saved"]:
-            raise ToolError(
-                "insufficient_savings", f"The goal {goal} holds only {before['saved']:.2f} euros."
-            )
-        self._book(account, amount, f"From savings for {goal}")
-        return self._move(before, -amount, amount)
+            held = f"The goal {goal} holds only {before['saved']:.2f} euros."
+            raise ToolError("insufficient_savings", held)
+        return self._move(before, -amount, account_id, f"From savings for {goal}")
+
+    def _book(self, account_id: str, amount: float, text: str) -> Record:
+        """Write an amount into an account's entries: below zero it is taken out, and must be there."""
+        account = self.require("accounts", account_id, "account")
+        if account["balance"] < -amount:
+            held = f"The {account['name']} account holds only {account['balance']:.2f} euros."
+            raise ToolError("insufficient_funds", held)
+        entry_id = self.new_id("en", account_id, self.today, text, amount)
+        if self.state.get("entries", entry_id) is not None:
+            raise ToolError("duplicate", "The same amount was already booked for the same purpose today.")
+        entry = {"account_id": account_id, "date": self.today, "description": text, "amount": amount}
+        self.state.put("entries", entry_id, entry)
+        return self.state.patch("accounts", account_id, balance=round(account["balance"] + amount, 2))
+
+    def _pay(self, account_id: str, amount: float, text: str, prefix: str, *content: Any) -> Record:
+        """Take money out of an account; the confirmation is a code made of the content."""
+        code = f"{prefix}-{self.new_id('', *content)[1:9].upper()}"
+        account = self._book(account_id, -amount, text)
+        return {"from_account": account["name"], "date": self.today, "confirmation": code}
+
+    def _move(self, before: Record, change: float, account_id: str, text: str) -> Record:
+        """Move money between an account and a goal, and tell how far the goal is."""
+        self._book(account_id, -change, text)
+        saved = round(before["saved"] + change, 2)
+        goal = self.state.patch("goals", before["goal"], saved=saved)
+        return {**goal, "amount": abs(change), "percent_reached": round(100 * saved / goal["target"], 1)}
+
+    def _require_payee(self, payee: str) -> None:
+        if self.state.get("payees", payee) is None:
+            raise ToolError("unknown_payee", f"{payee} is not among the stored payees; add the payee first.")
+
+    def _require_goal(self, goal: str) -> Record:
+        if stored := self.state.get("goals", goal):
+            return stored
+        raise ToolError("not_found", f"There is no savings goal named {goal}.")
 
 
 def _euros(amount: float) -> float:
@@ -340,7 +316,6 @@ def _euros(amount: float) -> float:
 
 def _is_day(text: str) -> bool:
     try:
-        date.fromisoformat(text)
+        return bool(date.fromisoformat(text))
     except ValueError:
         return False
-    return True

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date
 from random import Random
 from typing import Annotated, Any, Literal
 
 from planarena.environments.contract import Environment, Seed, ToolError, tool
 from planarena.environments.domains.shared import Shared, later
 from planarena.environments.domains.types import FreeTime, RoomName
-from planarena.environments.shapes import Fields, Result
+from planarena.environments.shapes import Fields, Result, ordered
 from planarena.environments.state import Record
 from planarena.tools.semantics import Semantic
 
-from .world import PROPOSALS, Color, DoorName, make_world
+from .world import PROPOSALS, Door, Mode, Repeated, Tint, make_world
 
 __all__ = ["SmartHome"]
 
 _UNITS = {"temperature": "°C", "humidity": "%", "daylight": "lux"}
 _RUNS_ON = {"daily": range(7), "weekdays": range(5), "weekends": range(5, 7)}
-
 
 LightId = Annotated[str, Semantic("light_id", hidden=True)]
 ThermostatId = Annotated[str, Semantic("thermostat_id", hidden=True)]
@@ -31,8 +30,10 @@ Measure = Annotated[Literal["temperature", "humidity", "daylight"], Semantic("me
 Extreme = Annotated[Literal["lowest", "highest"], Semantic("extreme", surface="word")]
 Power = Annotated[Literal["on", "off"], Semantic("power", surface="word")]
 LockState = Annotated[Literal["locked", "unlocked"], Semantic("lock_state", surface="word")]
-AlarmMode = Annotated[Literal["home", "night", "away"], Semantic("alarm_mode", surface="word")]
-Days = Annotated[Literal["daily", "weekdays", "weekends"], Semantic("schedule_days", surface="word")]
+DoorName = Annotated[Door, Semantic("door", surface="word")]
+Color = Annotated[Tint, Semantic("light_color", surface="word")]
+AlarmMode = Annotated[Mode, Semantic("alarm_mode", surface="word")]
+Days = Annotated[Repeated, Semantic("schedule_days", surface="word")]
 Brightness = Annotated[int, Semantic("brightness", surface="percent", minimum=1, maximum=100)]
 Celsius = Annotated[float, Semantic("target_temperature", surface="temperature", minimum=5, maximum=30)]
 Clock = Annotated[str, Semantic("time", surface="time", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
@@ -57,6 +58,7 @@ ROOM = record(
     light=record("light_id name power brightness color", name=str),
     thermostat=record("thermostat_id power target"),
 )
+SCENE = record("scene_id name rooms coverage schedules runs", schedules=[record("time days")])
 DEVICE_CHANGE = record("device room state")
 
 
@@ -90,12 +92,6 @@ class SmartHome(Environment):
         self.state.patch("devices", device["device_id"], properties=properties, **{kind: self.now})
         return {**device, "device": device["name"], "state": _in_words(device["kind"], properties)}
 
-    @staticmethod
-    def _summary(devices: dict[str, Record]) -> str:
-        words = {kind: _in_words(kind, device["properties"]) for kind, device in devices.items()}
-        heating = words["thermostat"].removeprefix("heating ")
-        return f"light {words['light']}, heating {heating}"
-
     @tool("read", gives=ROOM)
     def get_room(self, room: RoomName) -> Result:
         """Read a room's sensor and the state of its light and its thermostat.
@@ -105,11 +101,10 @@ class SmartHome(Environment):
         """
         devices = self._in_room(room)
         sensor = self.require("sensors", room, "sensor")
-        parts = {
-            kind: {**device, **device["properties"], f"{kind}_id": device["device_id"]}
-            for kind, device in devices.items()
-        }
-        return {**sensor, **parts, "trend": self._trend(sensor), "summary": self._summary(devices)}
+        shown = {**sensor, "trend": self._trend(sensor), "summary": _summary(devices)}
+        for kind, device in devices.items():
+            shown[kind] = {**device, **device["properties"], f"{kind}_id": device["device_id"]}
+        return shown
 
     def _trend(self, sensor: Record) -> str:
         """Say how the temperature moved since the oldest reading of the last hours."""
@@ -126,8 +121,8 @@ class SmartHome(Environment):
             measure: `temperature` (°C), `humidity` (%) or `daylight` (lux at the window).
             extreme: Which end comes first.
         """
-        sensors = sorted(self.state.scan("sensors"), key=lambda row: row["room"])
-        sensors.sort(key=lambda row: row[measure], reverse=extreme == "highest")
+        # Of equal ones the order stays: sensors are known by their rooms.
+        sensors = ordered(self.state.scan("sensors"), measure, last_first=extreme == "highest")
         rooms = [{**row, "value": row[measure], "unit": _UNITS[measure]} for row in sensors]
         return {"measure": measure, "rooms": rooms}
 
@@ -176,9 +171,8 @@ class SmartHome(Environment):
         if self.require("alarm", "system", "alarm")["mode"] == "away":
             raise ToolError("away_mode", "The heating cannot be changed while the alarm is in away mode.")
         kept = {key: value for key, value in thermostat["properties"].items() if key != "until"}
-        target = round(float(temperature), 1)
-        limit = {} if until is None else {"until": until}
-        return self._change(thermostat, {**kept, "power": "on", "target": target, **limit}, "set")
+        wanted = {**kept, "power": "on", "target": round(float(temperature), 1)}
+        return self._change(thermostat, wanted if until is None else {**wanted, "until": until}, "set")
 
     @tool("update", gives=record("door state battery", state=LockState))
     def set_door_lock(self, door: DoorName, state: LockState) -> Result:
@@ -226,9 +220,7 @@ class SmartHome(Environment):
             raise ToolError("name_taken", f"There is already a scene named {name}.")
         return self.state.put("scenes", scene_id, {"scene_id": scene_id, "name": name, "settings": {}})
 
-    @tool(
-        "read", gives=record("scene_id name rooms coverage schedules runs", schedules=[record("time days")])
-    )
+    @tool("read", gives=SCENE)
     def find_scene(self, name: SceneName) -> Result:
         """Look up a scene by its name: the rooms it covers (by name) and when it runs (by time of day).
 
@@ -238,8 +230,7 @@ class SmartHome(Environment):
         scene = self.state.get("scenes", self.new_id("sc", name))
         if scene is None:
             raise ToolError("not_found", f"There is no scene named {name}.")
-        runs = self.rows("schedules", scene_id=scene["scene_id"])
-        runs.sort(key=lambda row: (row["time"], row["days"]))
+        runs = ordered(self.rows("schedules", scene_id=scene["scene_id"]), "time", "days")
         times = _listed([f"{row['days']} at {row['time']}" for row in runs]) or "no fixed time"
         return {**scene, **self._covered(scene), "schedules": runs, "runs": times}
 
@@ -273,7 +264,7 @@ class SmartHome(Environment):
         if settings == scene["settings"]:
             raise ToolError("already_stored", f"The scene already holds the {room} as it is now.")
         self.state.patch("scenes", scene_id, settings=settings)
-        return {"scene": scene["name"], "room": room, "settings": self._summary(devices)}
+        return {"scene": scene["name"], "room": room, "settings": _summary(devices)}
 
     @tool("create", gives=record("scene time days next_run"))
     def schedule_scene(self, scene_id: SceneId, time: Clock, days: Days) -> Result:
@@ -290,10 +281,10 @@ class SmartHome(Environment):
             raise ToolError("already_scheduled", f"The scene {scene['name']} already runs then.")
         schedule = {"scene_id": scene_id, "time": time, "days": days}
         self.state.put("schedules", schedule_id, schedule)
-        run = datetime.fromisoformat(f"{self.today}T{time}")
-        while run <= datetime.fromisoformat(self.now) or run.weekday() not in _RUNS_ON[days]:
-            run += timedelta(days=1)
-        return {**schedule, "scene": scene["name"], "next_run": run.isoformat(timespec="minutes")}
+        run = f"{self.today}T{time}"
+        while run <= self.now or date.fromisoformat(run[:10]).weekday() not in _RUNS_ON[days]:
+            run = later(run, 24 * 60)
+        return {**schedule, "scene": scene["name"], "next_run": run}
 
     @tool("update", gives=record("scene devices_changed rooms coverage"))
     def activate_scene(self, scene_id: SceneId) -> Result:
@@ -303,19 +294,22 @@ class SmartHome(Environment):
             scene_id: The scene; it must cover a room and differ from how the rooms are now.
         """
         scene = self._require_filled(scene_id)
-        settings = scene["settings"].items()
-        changes = [
-            one for one in settings if self.require("devices", one[0], "device")["properties"] != one[1]
-        ]
+        now = {one: self.require("devices", one, "device")["properties"] for one in scene["settings"]}
+        changes = {one: wanted for one, wanted in scene["settings"].items() if wanted != now[one]}
         if not changes:
             raise ToolError("already_active", f"Everything is already as the scene {scene['name']} wants it.")
-        for device_id, properties in changes:
+        for device_id, properties in changes.items():
             self.state.patch("devices", device_id, properties=properties)
         return {**self._covered(scene), "scene": scene["name"], "devices_changed": len(changes)}
 
 
 def _named(device: Record) -> str:
     return f"The {device['name']} in the {device['room']}"
+
+
+def _summary(devices: dict[str, Record]) -> str:
+    light, heating = (_in_words(kind, devices[kind]["properties"]) for kind in ("light", "thermostat"))
+    return f"light {light}, heating {heating.removeprefix('heating ')}"
 
 
 def _in_words(kind: str, properties: dict[str, Any]) -> str:

@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 
+from planarena.environments import World
 from planarena.environments.contract import Environment
+from planarena.environments.domains import draw_seeds, load_domain
 from planarena.environments.domains.shared import (
     caption,
     draw_moment,
@@ -69,3 +71,31 @@ def test_records_without_an_id_are_kept_under_what_they_say() -> None:
 def test_a_situation_is_told_with_its_names() -> None:
     situation = {"title": "A week of {user}", "description": "{user} sees {first}."}
     assert caption(situation, {"user": "Ana", "first": "Ivo"}) == ("A week of Ana", "Ana sees Ivo.")
+
+
+def test_a_light_is_no_thermostat():
+    world = World([load_domain("smart_home")], draw_seeds(["smart_home"], Random("a house")))
+    rows = world.store.dump()["smart_home.devices"]
+    ids = {row["kind"]: key for key, row in rows.items()}
+    call = {"thermostat_id": ids["light"], "temperature": 20.5}
+    refused = world.call("set_target_temperature", call)
+    assert refused.error is not None
+    assert refused.error["code"] == "not_found"
+    assert world.call("set_target_temperature", {**call, "thermostat_id": ids["thermostat"]}).status == "ok"
+
+
+def test_a_room_that_somebody_has_booked_is_not_free():
+    taken = 0
+    for number in range(6):
+        world = World([load_domain("calendar")], draw_seeds(["calendar"], Random(f"rooms {number}")))
+        bookings = world.store.dump()["calendar.bookings"].values()
+        for booking in bookings:
+            if booking["event_id"]:
+                continue
+            asked = {"start": booking["start"], "duration": 30, "seats": 2}
+            found = world.call("find_free_rooms", asked)
+            if found.status == "ok":
+                taken += 1
+                offers = [row["offer_id"] for row in found.result["rooms"]]
+                assert not [one for one in offers if one.startswith(booking["room_id"])]
+    assert taken > 5

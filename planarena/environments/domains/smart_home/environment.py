@@ -83,6 +83,13 @@ class SmartHome(Environment):
             raise ToolError("not_found", f"The house has no {room}.")
         return found
 
+    def _device(self, kind: str, device_id: str) -> Record:
+        """Return a device of a kind; one of another kind is none of it."""
+        found = self.require("devices", device_id, kind)
+        if found["kind"] != kind:
+            raise ToolError("not_found", f"There is no {kind} with id {device_id}.")
+        return found
+
     def _change(self, device: Record, properties: dict[str, Any], kind: str) -> Record:
         """Give a device other properties than it has; one change of a kind (`set`, `switched`) at a time."""
         if device.get(kind) == self.now:
@@ -134,7 +141,7 @@ class SmartHome(Environment):
             light_id: The light.
             power: `on` or `off`.
         """
-        light = self.require("devices", light_id, "light")
+        light = self._device("light", light_id)
         if light["properties"]["power"] == power:
             raise ToolError(f"already_{power}", f"{_named(light)} is already {power}.")
         return self._change(light, {**light["properties"], "power": power}, "switched")
@@ -148,7 +155,7 @@ class SmartHome(Environment):
             brightness: Percent, 1 to 100.
             color: The new colour; it stays as it is if left out.
         """
-        light = self.require("devices", light_id, "light")
+        light = self._device("light", light_id)
         if light["properties"]["power"] == "off":
             raise ToolError("device_off", f"{_named(light)} is off; switch it on first.")
         tint = {} if color is None else {"color": color}
@@ -167,7 +174,7 @@ class SmartHome(Environment):
             temperature: Degrees Celsius, 5 to 30.
             until: Time of day when it goes back to its programme; it stays if left out.
         """
-        thermostat = self.require("devices", thermostat_id, "thermostat")
+        thermostat = self._device("thermostat", thermostat_id)
         if self.require("alarm", "system", "alarm")["mode"] == "away":
             raise ToolError("away_mode", "The heating cannot be changed while the alarm is in away mode.")
         kept = {key: value for key, value in thermostat["properties"].items() if key != "until"}

@@ -20,7 +20,7 @@ class ComparisonRow(msgspec.Struct, frozen=True):
         difference: Item by item from the first evaluation (see `paired_difference`): the mean over items, which weighs
             them evenly, and McNemar's exact test. The overall value of a weighted formula moves otherwise.
         p: Of that test, corrected for the number of suites (Holm 1979).
-        source: Empty for ours, "published: paper 001, table 2" for a paper's.
+        source: Empty for ours, "published: AWPO, table 2" for a paper's.
         note: What the value leaves out.
     """
 

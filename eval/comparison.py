@@ -183,7 +183,7 @@ def _published_rows(suite: str, formula: str) -> list[ComparisonRow]:
     for table in published_for(suite):
         if table.formula != formula:
             continue
-        source = f"published: paper {table.paper}, table {table.table}"
+        source = f"published: {table.paper}, table {table.table}"
         for name, printed in table.rows:
             values = {column: value / 100 for column, value in zip(table.columns, printed, strict=True)}
             rows.append(ComparisonRow(name, values, source=source))

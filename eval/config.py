@@ -46,7 +46,7 @@ class EvalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         calls: How outputs write function calls: "json" (a function-calling model), "text" (a prompted one).
         names: Whether the model was shown function names with "_" for "."; "auto" looks which it uses.
         extraction: The MMLU-Pro rule: three-rules (its own script), lm-eval (the first rule alone, never a
-            guess), boxed (paper 003: options numbered from 0, the answer in \boxed{}).
+            guess), boxed (CHORD: options numbered from 0, the answer in \boxed{}).
         unreadable: What to do where more than half of the outputs cannot be read: refuse them, or count them as wrong.
         judge: Who compares mathematical answers: math-verify, the package's own rules, or auto: math-verify where it
             is installed (a note says where it is not).

@@ -200,7 +200,7 @@ def describe(suite: str, config: EvalConfig, ids: Sequence[str]) -> dict[str, Sh
 
 @contextmanager
 def ask(suite: str, config: EvalConfig) -> Iterator[Callable[[str], list[Item]]]:
-    """Open the problems for a model: one reply each. The format math brings its own instructions (003, A.3).
+    """Open the problems for a model: one reply each. The format math brings its own instructions (CHORD, A.3).
 
     Raises:
         UserError: No problems, or one without its text.

@@ -80,7 +80,7 @@ def _extract_last(text: str) -> str | None:
 
 
 def extract_boxed(text: str, options: int) -> str | None:
-    """Paper 003's variant: the last boxed number, counted from 0, as a letter."""
+    """CHORD's variant: the last boxed number, counted from 0, as a letter."""
     inside = last_boxed(text)
     if inside is None:
         return None
@@ -248,7 +248,7 @@ def ask(suite: str, config: EvalConfig) -> Iterator[Callable[[str], list[Item]]]
     """Open the questions for a model: one reply each, after worked examples of the same category.
 
     With the extraction `boxed` there are no examples, options are numbered from 0 and the answer goes into a box,
-    as paper 003 has it.
+    as CHORD has it.
 
     Raises:
         UserError: No questions, or too few worked examples of a category.

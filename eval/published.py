@@ -1,7 +1,7 @@
 """Rows that the papers print, for reference beside rows of our own; nobody here measured them.
 
-Values are percentages as printed. Two cells of paper 001's API-Bank table cannot be (the overall value of
-ToolRL 1.7B, level 2 of SFT+GRPO 8B), and the overall value of SFT 14B in paper 002 does not follow from its
+Values are percentages as printed. Two cells of AWPO's API-Bank table cannot be (the overall value of
+ToolRL 1.7B, level 2 of SFT+GRPO 8B), and the overall value of SFT 14B in ToolUPT does not follow from its
 columns (47.77 printed, 44.77 from them): likely misprints, kept as printed.
 """
 
@@ -16,7 +16,7 @@ class PublishedTable(NamedTuple):
     """One table of a paper.
 
     Attributes:
-        paper: Its number here.
+        paper: Its short name.
         table: Its number there.
         suite: The suite it belongs beside.
         formula: The overall value's name among ours.
@@ -41,7 +41,7 @@ def _rows(prefix: str, text: str) -> tuple[tuple[str, tuple[float, ...]], ...]:
     return tuple(found)
 
 
-_BFCL_000 = """
+_BFCL_DUPO = """
 Qwen2.5-3B (Raw) | 33.04 42.52 53.96 1.00 64.71 56.01
 Qwen2.5-3B (SFT) | 47.82 66.67 67.75 2.38 77.78 100.00
 Qwen2.5-3B (ToolRL) | 52.98 81.58 73.78 3.75 88.24 84.85
@@ -55,7 +55,7 @@ Qwen2.5-14B (SFT) | 56.89 81.65 75.92 11.50 72.22 86.70
 Qwen2.5-14B (ToolRL) | 62.40 88.48 75.97 23.87 72.22 79.16
 Qwen2.5-14B (AC-Planner) | 64.79 86.29 74.68 34.00 66.67 78.00
 """
-_API_000 = """
+_API_DUPO = """
 Qwen2.5-3B (Raw) | 35.68 43.36 22.39 19.08
 Qwen2.5-3B (SFT) | 57.12 61.15 49.25 48.85
 Qwen2.5-3B (ToolRL) | 67.00 73.43 67.16 47.33
@@ -69,7 +69,7 @@ Qwen2.5-14B (SFT) | 64.82 72.43 62.69 42.75
 Qwen2.5-14B (ToolRL) | 66.16 71.93 62.69 50.38
 Qwen2.5-14B (AC-Planner) | 68.01 74.19 62.69 51.91
 """
-_BFCL_001 = {
+_BFCL_AWPO = {
     "Qwen3-1.7B ": """
 Base | 54.70 83.27 72.95 8.62
 SFT | 57.07 82.90 74.06 14.25
@@ -98,7 +98,7 @@ DAPO | 71.15 89.33 79.16 46.25
 AWPO | 73.20 87.90 80.32 52.12
 """,
 }
-_API_001 = {
+_API_AWPO = {
     "Qwen3-1.7B ": """
 Base | 47.57 53.38 28.36 39.69
 SFT | 58.96 66.92 52.24 38.17
@@ -127,7 +127,7 @@ DAPO | 67.34 73.43 65.67 49.62
 AWPO | 68.51 73.93 65.67 53.44
 """,
 }
-_BFCL_002 = {
+_BFCL_TOOLUPT = {
     "Llama3.1-8B ": """
 Zero Shot | 17.03 27.21 36.79 0.00 56.25 38.16
 SFT | 26.84 55.98 36.49 0.88 62.50 65.94
@@ -185,7 +185,7 @@ CHORD | 60.46 89.65 79.20 36.88 81.25 83.28
 ToolUPT | 62.32 88.13 76.68 40.88 87.50 86.47
 """,
 }
-_BFCL_003 = """
+_BFCL_CHORD = """
 LLaMA3.2-3B-Instruct | 46.2 50.9 39.9
 SFT-light | 34.0 30.8 38.4
 SFT-best | 69.8 59.2 84.2
@@ -197,7 +197,7 @@ GRPO (Pure RL) | 77.1 68.5 88.8
 LUFFY | 76.1 67.2 88.0
 CHORD-phi | 78.5 69.9 90.2
 """
-_MMLU_001 = """
+_MMLU_AWPO = """
 Qwen3-1.7B Base | 48.60
 Qwen3-1.7B AWPO | 50.07
 Qwen3-8B Base | 72.10
@@ -205,7 +205,7 @@ Qwen3-8B AWPO | 72.67
 Qwen3-4B-2507 Base | 72.37
 Qwen3-4B-2507 AWPO | 73.43
 """
-_MMLU_003 = """
+_MMLU_CHORD = """
 Qwen2.5-7B-Instruct | 24.71
 SFT-light | 28.01
 SFT-best | 38.42
@@ -227,17 +227,17 @@ _SIX = ("Overall", "Non-Live (AST)", "Live", "Multi-Turn", "Relevance", "Irrelev
 _LEVELS = ("Overall", "level-1", "level-2", "level-3")
 
 PUBLISHED = (
-    PublishedTable("000", "1", "bfcl-v3", "v3", _SIX, _rows("", _BFCL_000)),
-    PublishedTable("001", "2", "bfcl-v3", "v3", ("Overall", "Non-Live (AST)", "Live", "Multi-Turn"), _join(_BFCL_001)),
+    PublishedTable("DUPO", "1", "bfcl-v3", "v3", _SIX, _rows("", _BFCL_DUPO)),
+    PublishedTable("AWPO", "2", "bfcl-v3", "v3", ("Overall", "Non-Live (AST)", "Live", "Multi-Turn"), _join(_BFCL_AWPO)),
     PublishedTable(
         "002", "2 to 5", "bfcl-v3", "v4-without-agentic",
-        ("Overall", "Non-Live (AST)", "Live (AST)", "Multi-Turn", "Relevance", "Irrelevance"), _join(_BFCL_002),
+        ("Overall", "Non-Live (AST)", "Live (AST)", "Multi-Turn", "Relevance", "Irrelevance"), _join(_BFCL_TOOLUPT),
     ),
-    PublishedTable("003", "1", "bfcl-v3", "by-instance", ("Overall", "Live (AST)", "Non-Live (by instance)"), _rows("", _BFCL_003)),
-    PublishedTable("000", "2", "api-bank", "soft", _LEVELS, _rows("", _API_000)),
-    PublishedTable("001", "3", "api-bank", "soft", _LEVELS, _join(_API_001)),
-    PublishedTable("001", "4", "mmlu-pro", "micro", ("Overall",), _rows("", _MMLU_001)),
-    PublishedTable("003", "11", "mmlu-pro", "micro", ("Overall",), _rows("", _MMLU_003)),
+    PublishedTable("CHORD", "1", "bfcl-v3", "by-instance", ("Overall", "Live (AST)", "Non-Live (by instance)"), _rows("", _BFCL_CHORD)),
+    PublishedTable("DUPO", "2", "api-bank", "soft", _LEVELS, _rows("", _API_DUPO)),
+    PublishedTable("AWPO", "3", "api-bank", "soft", _LEVELS, _join(_API_AWPO)),
+    PublishedTable("AWPO", "4", "mmlu-pro", "micro", ("Overall",), _rows("", _MMLU_AWPO)),
+    PublishedTable("CHORD", "11", "mmlu-pro", "micro", ("Overall",), _rows("", _MMLU_CHORD)),
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ class GenerationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             training used.
         signatures: How prompts write tools: json, compact or names; empty likewise.
         plan: Ask for a plan where the template has words for one; None as the checkpoint's training did, else yes.
-        temperature: Of sampling, a number; "auto" is 0 for one sample and 1 for more (ToolUPT, Table 1); "model" leaves it to a
+        temperature: Of sampling, a number; "auto" is 0 for one sample and 1 for more (CHORD, Table 1); "model" leaves it to a
             server, for models that take none.
         top_p: Nucleus; None leaves it out.
         max_tokens: Most tokens of one reply; by default a server's own limit, and 2,048 for a folder.

@@ -16,11 +16,11 @@ _NON_LIVE_INSTANCES = ("simple_python", "multiple", "parallel", "parallel_multip
 
 FORMULAS = {
     "v3": "mean of Live (six categories by items), Non-Live (mean of simple, multiple, parallel, parallel multiple, "
-    "irrelevance; simple = mean of Python, Java, JavaScript) and Multi-Turn (mean of four); papers 000 and 001",
+    "irrelevance; simple = mean of Python, Java, JavaScript) and Multi-Turn (mean of four); DUPO and AWPO",
     "v4": "0.1 Non-Live (AST) + 0.1 Live (AST) + 0.1 Irrelevance + 0.3 Multi-Turn + 0.4 Agentic; what was not run "
     "counts 0",
-    "v4-without-agentic": "(0.1 Non-Live (AST) + 0.1 Live (AST) + 0.1 Irrelevance + 0.3 Multi-Turn) / 0.6; paper 002",
-    "by-instance": "correct items of Live (AST) and Non-Live (AST, Python) / 2351; paper 003",
+    "v4-without-agentic": "(0.1 Non-Live (AST) + 0.1 Live (AST) + 0.1 Irrelevance + 0.3 Multi-Turn) / 0.6; ToolUPT",
+    "by-instance": "correct items of Live (AST) and Non-Live (AST, Python) / 2351; CHORD",
 }
 
 

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class CompositionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How atoms become tasks (paper 000 section 3.1; limits kept apart as the pipeline specification decides).
+    """How atoms become tasks (DUPO section 3.1; limits kept apart as the pipeline specification decides).
 
     Attributes:
         max_actions: Most actions of a task, N <= 7 [paper].
@@ -114,7 +114,7 @@ class SplitConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which models write and propose (paper 000 sections 3.1 and 3.3; paper 001 section 4.1); none: all is offline.
+    """Which models write and propose (DUPO sections 3.1 and 3.3; AWPO section 4.1); none: all is offline.
 
     Attributes:
         proposers: Models that write and propose, as `planarena.llm.read_model` takes them. The tasks' words are shared
@@ -366,7 +366,7 @@ class BuildConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "demo": {"trajectories": 600},
-    # Paper 000, section 4.1: about 20k trajectories, 7,941 scenarios, 20,646 tools. Quotas are ours: a vendor's
+    # DUPO, section 4.1: about 20k trajectories, 7,941 scenarios, 20,646 tools. Quotas are ours: a vendor's
     # scenarios differ in how many trajectories they give, and 8 % of the former keep it below 10 % of the latter.
     "paper": {
         "trajectories": 20_000,

@@ -1,4 +1,4 @@
-"""The tool-use format of paper 003 (appendix B.3): think, then a call block with a JSON list, or text."""
+"""The tool-use format of CHORD (appendix B.3): think, then a call block with a JSON list, or text."""
 
 from __future__ import annotations
 

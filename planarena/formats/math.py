@@ -1,4 +1,4 @@
-r"""The mathematics format of paper 003 (appendix A.3): think, then one \boxed{} with the answer."""
+r"""The mathematics format of CHORD (appendix A.3): think, then one \boxed{} with the answer."""
 
 from __future__ import annotations
 

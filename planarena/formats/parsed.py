@@ -14,7 +14,7 @@ SegmentKind = Literal["plan", "tool_call", "response"]
 
 
 class TokenType(IntEnum):
-    """The six token types of paper 000 section 4.1, plus OTHER (outside every segment) and PAD (no token).
+    """The six token types of DUPO section 4.1, plus OTHER (outside every segment) and PAD (no token).
 
     The values index per-type weights; PAD is for whoever pads rows, `token_types` never returns it.
     """

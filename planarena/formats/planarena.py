@@ -1,4 +1,4 @@
-"""The format of paper 000 (Eq. 7) and its variants: plan, then one call block or one response."""
+"""The format of DUPO (Eq. 7) and its variants: plan, then one call block or one response."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _ORDERS = (("plan", "tool_call"), ("plan", "response"), ("tool_call",), ("respon
 class PlanArena:
     """Optional plan, then either one call block or one response; each tag once, closed, in order.
 
-    A call block holds JSON objects, one per line, or one JSON list of them (paper 000 Eq. 7).
+    A call block holds JSON objects, one per line, or one JSON list of them (DUPO Eq. 7).
 
     Deviations: (1) Eq. 7 prints all three segments; an action calls or responds, and the plan may be
-    absent, which 000 Table 3 needs. (2) Tags inside the strings of a call block are data.
+    absent, which DUPO Table 3 needs. (2) Tags inside the strings of a call block are data.
     """
 
     name: ClassVar[str] = "planarena"

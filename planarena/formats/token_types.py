@@ -1,4 +1,4 @@
-"""Token types from character offsets, for any fast tokenizer (paper 000 section 4.1)."""
+"""Token types from character offsets, for any fast tokenizer (DUPO section 4.1)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def token_types(parsed: Parsed, offsets: Sequence[tuple[int, int]]) -> list[Toke
 
 
 def selective_keep(parsed: Parsed, offsets: Sequence[tuple[int, int]]) -> list[bool]:
-    """Say which tokens of a demonstration stay in the selective loss (paper 002 Eq. 19).
+    """Say which tokens of a demonstration stay in the selective loss (ToolUPT Eq. 19).
 
     All tokens of a demonstration that calls; of one that answers only the opening tag, that is the tokens
     whose first character lies inside it: tokenizers merge its last character with what follows.

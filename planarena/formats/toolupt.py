@@ -1,4 +1,4 @@
-"""The format of paper 002 (Eq. 3, Figures 5-6): either one call block or one answer, nothing else."""
+"""The format of ToolUPT (Eq. 3, Figures 5-6): either one call block or one answer, nothing else."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Query(NamedTuple):
 
 
 class QueryWriter:
-    """Infers queries for one task and accepts the best that asks for it and for nothing else (paper 000 section 3.1).
+    """Infers queries for one task and accepts the best that asks for it and for nothing else (DUPO section 3.1).
 
     Args:
         task: Asks, notes and counts.

@@ -309,7 +309,7 @@ class TaskWriter:
         return value
 
     async def _trajectory(self, turns: list[str], model: str) -> None:
-        """Have a complete trajectory proposed (paper 000 section 3.3)."""
+        """Have a complete trajectory proposed (DUPO section 3.3)."""
 
         def read(answer: Answer) -> list[dict[str, Any]]:
             return check_trajectory(self.brief, answer.value["calls"])
@@ -319,7 +319,7 @@ class TaskWriter:
             self.note("trajectory", model, found[0], found[1], "")
 
     async def _candidates(self, turns: list[str]) -> None:
-        """Have choices proposed at every decision point (paper 000 section 3.3)."""
+        """Have choices proposed at every decision point (DUPO section 3.3)."""
         model = proposer_of(self.config, self.identity, 1)
         count = self.config.candidates
 

@@ -1,4 +1,4 @@
-"""Semantic similarity and the rubric of paper 001, by a model or by defined offline scorers."""
+"""Semantic similarity and the rubric of AWPO, by a model or by defined offline scorers."""
 
 from __future__ import annotations
 

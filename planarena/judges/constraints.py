@@ -10,7 +10,7 @@ from planarena.judges.offline import parameter_setting
 __all__ = ["TIERS", "rubric_cap", "similarity_cap", "snap"]
 
 TIERS = (1.0, 0.9, 0.75, 0.5, 0.25, 0.0)
-"""The six tiers (001 Figure 2)."""
+"""The six tiers (AWPO Figure 2)."""
 
 
 def snap(score: float) -> float:
@@ -26,7 +26,7 @@ def snap(score: float) -> float:
 
 
 def rubric_cap(action: JudgedAction) -> tuple[float, str]:
-    """Return the highest score that the hard constraints of 001 Figure 2 leave, and which one holds.
+    """Return the highest score that the hard constraints of AWPO Figure 2 leave, and which one holds.
 
     Deviations (the paper leaves the downgrades to the judge): (1) they are caps, held here as well; (2) an
     invented tool: D; a missing tool, or a call that cannot be read: C; a parameter mismatch or a call too
@@ -51,7 +51,7 @@ def similarity_cap(action: JudgedAction) -> tuple[float, str]:
     """Return the highest similarity that the scale of our prompt leaves, and why.
 
     0.25 where one of the two calls a tool and the other does not, where the call cannot be read, and where
-    the candidate calls a tool that does not exist. Deviation: 000 Eq. 18 knows no caps; ours.
+    the candidate calls a tool that does not exist. Deviation: DUPO Eq. 18 knows no caps; ours.
     """
     candidate, gold = action.candidate, action.gold
     if candidate.broken or bool(candidate.calls) != bool(gold.calls):

@@ -20,7 +20,7 @@ class JudgedAction(msgspec.Struct, frozen=True, kw_only=True):
         gold: The true action: the standard.
         task: The conversation before the action, tool results included.
         tools: Names of the tools offered; empty: not known.
-        reference: Reference rationale (001 section 4.1); empty takes the gold's plan.
+        reference: Reference rationale (AWPO section 4.1); empty takes the gold's plan.
     """
 
     candidate: Parsed

@@ -1,4 +1,4 @@
-"""The two judges: similarity (000 Eq. 18) and rubric (001 appendix B). One group is scored by one scorer."""
+"""The two judges: similarity (DUPO Eq. 18) and rubric (AWPO appendix B). One group is scored by one scorer."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class Judge:
 
 
 class SimilarityJudge(Judge):
-    """sim(candidate, truth) in [0, 1] (000 Eq. 18), for DUPO's semantic reward lambda (sim - 1).
+    """sim(candidate, truth) in [0, 1] (DUPO Eq. 18), for DUPO's semantic reward lambda (sim - 1).
 
     Deviations: (1) the paper gives no prompt and no scale: ours, `data/prompts/judge_similarity.yaml`. (2) Caps
     of that scale that a comparison of calls can hold are held here (`similarity_cap`). (3) An action equal to
@@ -199,7 +199,7 @@ class SimilarityJudge(Judge):
 
 
 class RubricJudge(Judge):
-    """R_reasoning in the six tiers (001 appendix B), for AWPO.
+    """R_reasoning in the six tiers (AWPO appendix B), for AWPO.
 
     Deviations: (1) the paper prints the configuration of the prompt, not its text: ours around its words.
     (2) Hard constraints are held here too (`rubric_cap`). (3) A number between two tiers is snapped. (4) A score

@@ -25,11 +25,11 @@ WEIGHTS = {
     "parameter_setting": 0.25,
     "execution_strategy": 0.10,
 }
-"""Weights of the four dimensions (001 Figure 2)."""
+"""Weights of the four dimensions (AWPO Figure 2)."""
 
 
 def offline_similarity(action: JudgedAction) -> float:
-    """Return the similarity of a candidate to the true action, in [0, 1] (in place of 000 Eq. 18).
+    """Return the similarity of a candidate to the true action, in [0, 1] (in place of DUPO Eq. 18).
 
     The weighted mean of the parts that count: calls (0.6) and response (0.3) when either of the two has
     them, plan (0.1) when the true action has one; `calls_similarity`, `text_similarity`. A broken call
@@ -96,7 +96,7 @@ def execution_strategy(action: JudgedAction) -> float:
 
 
 def offline_rubric(action: JudgedAction) -> float:
-    """Return the weighted sum of the four dimensions of 001 Figure 2, in [0, 1], before caps and snapping.
+    """Return the weighted sum of the four dimensions of AWPO Figure 2, in [0, 1], before caps and snapping.
 
     reasoning path: without a rationale `mentioned(thought, gold calls)`, with one the mean of that and the
     text similarity to it; 0 without a thought. A broken call counts as no call at all.

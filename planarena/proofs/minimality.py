@@ -1,4 +1,4 @@
-"""Minimality by drop-one replay with bindings (paper 000 Eq. 5).
+"""Minimality by drop-one replay with bindings (DUPO Eq. 5).
 
 A consumer of the dropped step fails unless the value is known from elsewhere: told by the user (a literal of
 the task), in the context, or shown by another step that ran all the same. If the goal still holds without a step, the

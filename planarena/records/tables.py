@@ -105,7 +105,7 @@ class ScenarioRow(TableRow, frozen=True):
 
 
 class AtomicTaskRow(TableRow, frozen=True):
-    """One schema-valid call (paper 000 Eq. 1).
+    """One schema-valid call (DUPO Eq. 1).
 
     Attributes:
         plan: A line of plan.
@@ -122,7 +122,7 @@ class AtomicTaskRow(TableRow, frozen=True):
 
 
 class TaskRow(TableRow, frozen=True):
-    """A composed task (paper 000 Eq. 2).
+    """A composed task (DUPO Eq. 2).
 
     Attributes:
         expression: With wire names, as `a, (b || c)`.
@@ -181,7 +181,7 @@ class QueryRow(TableRow, frozen=True):
 
 
 class TrajectoryRow(TableRow, frozen=True):
-    """An ordered action trajectory (paper 000 Eq. 3-4).
+    """An ordered action trajectory (DUPO Eq. 3-4).
 
     Attributes:
         parent_id: Of a contrastive trajectory: the gold one that it departs from; else empty.

@@ -1,6 +1,6 @@
 """Expert sets: which demonstrations go with which RL prompts.
 
-Disjoint (003 section 4.1: 500 for SFT, 5,000 for RL, no overlap): the trajectories are divided, so that no prompt of
+Disjoint (CHORD section 4.1: 500 for SFT, 5,000 for RL, no overlap): the trajectories are divided, so that no prompt of
 one side is on the other. Aligned (LUFFY and SRFT): each RL prompt takes the demonstration of an expert for the same
 prompt, where there is one; the coverage says for how many.
 """
@@ -26,7 +26,7 @@ class ExpertOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     Attributes:
         mode: `disjoint` or `aligned`.
         ratio: Of `disjoint`: the share of tasks whose trajectories are experts; of `aligned`: the share of
-            prompts that may have an expert (003 Table 6 varies the source, LUFFY has one for each).
+            prompts that may have an expert (CHORD Table 6 varies the source, LUFFY has one for each).
         generators: Only demonstrations that these made; empty for all.
         seed: Of the division.
     """

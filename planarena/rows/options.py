@@ -20,7 +20,7 @@ class RowOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         format: The format that the policy speaks.
         template: The prompt template; empty for the format's own.
         plan: `global`: the whole plan at the first decision and a line at each later one; `step`: a line at each;
-            `none`: no plan (000 Table 3). Formats with a think segment hold the source's rationale where it has one.
+            `none`: no plan (DUPO Table 3). Formats with a think segment hold the source's rationale where it has one.
         signatures: How the prompt writes tools; None for the template's own way.
         answers: Rows for the decisions that answer the user, too.
         one_call_per_turn: Cut calls that may go in one turn into one decision each.

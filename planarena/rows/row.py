@@ -46,7 +46,7 @@ class TrainingRow(msgspec.Struct, frozen=True, kw_only=True):
         template: The prompt template.
         gold: The reference action; of a negative row the wrong action.
         target: The gold in the format.
-        step: n of 000 Eq. 20: the number of the decision, from 1.
+        step: n of DUPO Eq. 20: the number of the decision, from 1.
         steps: N: the decisions of the trajectory, its answers included.
         trajectory_id: Of the trajectory.
         scenario_id: Of its scenario.

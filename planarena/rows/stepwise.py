@@ -1,4 +1,4 @@
-"""Step-wise decisions: one row per decision, with the history before it (papers 001 and 002)."""
+"""Step-wise decisions: one row per decision, with the history before it (AWPO and ToolUPT)."""
 
 from __future__ import annotations
 

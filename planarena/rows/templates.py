@@ -28,7 +28,7 @@ class PromptTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         formats: Formats that the words describe.
-        history: `chat`: a message each; `packed`: one user message (002 Figure 6); `records`: one user message
+        history: `chat`: a message each; `packed`: one user message (ToolUPT Figure 6); `records`: one user message
             with tags (ToolRL).
         system: Slots tools, plan_rule, plan_tag, response_tag, arguments_key.
         context: Follows the system text where something is known beforehand; slot context.

@@ -1,4 +1,4 @@
-"""The task algebra of paper 000: serial "," and parallel "||" over atoms.
+"""The task algebra of DUPO: serial "," and parallel "||" over atoms.
 
 "," is associative; "||" is associative and commutative. The canonical form flattens both and sorts the
 children of "||". Canonical forms over n distinct atoms are the labelled series-parallel partial orders:
@@ -151,7 +151,7 @@ def predecessors(expression: Expression, place: Mapping[Any, int]) -> list[int]:
 
 
 def generations(expression: Expression) -> list[list[Any]]:
-    """Unroll deterministically (paper 000 Eq. 3): the leaves by their longest chain of predecessors.
+    """Unroll deterministically (DUPO Eq. 3): the leaves by their longest chain of predecessors.
 
     Leaves of one generation are pairwise unordered, so they may be called in one turn; generations
     follow each other, so concatenating them gives a sequence that respects the expression.

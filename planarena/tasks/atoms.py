@@ -13,7 +13,7 @@ _MISSING = object()
 
 
 class Atom(msgspec.Struct, frozen=True, array_like=True):
-    """An atomic task (paper 000 Eq. 1).
+    """An atomic task (DUPO Eq. 1).
 
     Attributes:
         atom_id: The content id within its scenario.

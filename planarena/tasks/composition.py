@@ -1,4 +1,4 @@
-"""Level-by-level composition of atoms into tasks (paper 000 Eq. 2).
+"""Level-by-level composition of atoms into tasks (DUPO Eq. 2).
 
 Level m combines a task of level m-1 with an atom or a task of a lower level. What a combination is worth
 (does it run, what depends on what) is not decided here but by the `realise` function that the caller

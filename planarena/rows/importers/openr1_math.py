@@ -1,4 +1,4 @@
-"""OpenR1-Math: problems with answers and verified reasoning, for the format `math` (paper 003 section 4.1).
+"""OpenR1-Math: problems with answers and verified reasoning, for the format `math` (CHORD section 4.1).
 
 `{"problem", "answer", "solution", "generations", "correctness_math_verify", "is_reasoning_complete"}`. The
 demonstration is the first complete generation that was verified; a problem without one keeps its answer as gold.

@@ -1,4 +1,4 @@
-"""Traces into a run: the tables of the pipeline as far as they apply, and the counts of 002 Table 6."""
+"""Traces into a run: the tables of the pipeline as far as they apply, and the counts of ToolUPT Table 6."""
 
 from __future__ import annotations
 

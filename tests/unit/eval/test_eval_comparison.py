@@ -80,8 +80,8 @@ def test_published_rows_are_marked(tmp_path: Path) -> None:
     published = table.rows[1:]
     assert len(published) == 12 + 21
     assert {row.source for row in published} == {
-        "published: paper 000, table 2",
-        "published: paper 001, table 3",
+        "published: DUPO, table 2",
+        "published: AWPO, table 3",
     }
     planner = next(row for row in published if row.name == "Qwen2.5-14B (AC-Planner)")
     assert planner.values == {"Overall": 0.6801, "level-1": 0.7419, "level-2": 0.6269, "level-3": 0.5191}

@@ -230,7 +230,7 @@ PUBLISHED = (
     PublishedTable("DUPO", "1", "bfcl-v3", "v3", _SIX, _rows("", _BFCL_DUPO)),
     PublishedTable("AWPO", "2", "bfcl-v3", "v3", ("Overall", "Non-Live (AST)", "Live", "Multi-Turn"), _join(_BFCL_AWPO)),
     PublishedTable(
-        "002", "2 to 5", "bfcl-v3", "v4-without-agentic",
+        "ToolUPT", "2 to 5", "bfcl-v3", "v4-without-agentic",
         ("Overall", "Non-Live (AST)", "Live (AST)", "Multi-Turn", "Relevance", "Irrelevance"), _join(_BFCL_TOOLUPT),
     ),
     PublishedTable("CHORD", "1", "bfcl-v3", "by-instance", ("Overall", "Live (AST)", "Non-Live (by instance)"), _rows("", _BFCL_CHORD)),

@@ -34,7 +34,7 @@ def test_papers_000_and_001_print_the_v3_mean() -> None:
 
     The other formulas fail the same check, so it can tell them apart.
     """
-    rows = [row for paper in ("000", "001") for row in _tables(paper).rows]
+    rows = [row for paper in ("DUPO", "AWPO") for row in _tables(paper).rows]
     assert len(rows) == 33
     for _, (printed, non_live, live, multi_turn, *_rest) in rows:
         with_irrelevance = 3 * printed - live - multi_turn
@@ -64,7 +64,7 @@ def _shares_of(non_live: float, live: float, multi_turn: float, irrelevance: flo
 
 
 def test_no_other_formula_gives_the_rows_of_000_and_001() -> None:
-    for paper in ("000", "001"):
+    for paper in ("DUPO", "AWPO"):
         for _, (printed, non_live, live, multi_turn, *_rest) in _tables(paper).rows:
             shares = _shares_of(non_live, live, multi_turn, 0.9)
             for name in ("v4", "v4-without-agentic", "by-instance"):
@@ -76,7 +76,7 @@ def test_no_other_formula_gives_the_rows_of_000_and_001() -> None:
 def test_paper_002_prints_v4_without_agentic() -> None:
     """46 of 48 rows follow from their columns within .017; the 14B SFT row is off by three points."""
     misfits = {}
-    rows = _tables("002").rows
+    rows = _tables("ToolUPT").rows
     assert len(rows) == 48
     for name, (printed, non_live, live, multi_turn, _, irrelevance) in rows:
         shares = dict.fromkeys(weights("v4-without-agentic"), 0.0)
@@ -97,7 +97,7 @@ def test_paper_002_prints_v4_without_agentic() -> None:
 
 
 def test_paper_003_prints_the_share_of_instances() -> None:
-    table = _tables("003")
+    table = _tables("CHORD")
     for _, (printed, live, non_live) in table.rows:
         shares = {
             name: (live if name.startswith("live") else non_live) / 100 for name in weights("by-instance")
@@ -144,6 +144,6 @@ def test_published_rows_are_as_the_papers_print_them(shared: Path) -> None:
 def _holds(numbers: list[str], values: tuple[float, ...], table: PublishedTable) -> bool:
     have = [float(number) for number in numbers]
     wanted = list(values)
-    if table.paper == "003":  # Live, Non-Live, Overall; or a row that ends in the average
+    if table.paper == "CHORD":  # Live, Non-Live, Overall; or a row that ends in the average
         wanted = [*wanted[1:], wanted[0]]
     return any(have[start : start + len(wanted)] == wanted for start in range(len(have)))

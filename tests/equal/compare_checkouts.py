@@ -203,12 +203,12 @@ def compare_runs(old: Path, new: Path) -> list[str]:
     return differences
 
 
-def first_steps(checkout: Path) -> list[str]:
-    """Return the metrics of every algorithm's first three steps, a JSON line each."""
-    script = Path(__file__).parent / "first_steps.py"
-    done = subprocess.run(
-        [sys.executable, str(script)], env=_environment(checkout), capture_output=True, text=True, check=True
-    )
+def first_steps(checkout: Path, run: Path) -> list[str]:
+    """Return the metrics of every algorithm's first three steps on a run, a JSON line each."""
+    command = [sys.executable, str(Path(__file__).parent / "first_steps.py"), str(run)]
+    done = subprocess.run(command, env=_environment(checkout), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{checkout} cannot take the first steps:\n{done.stderr[-3000:]}")
     return done.stdout.splitlines()
 
 
@@ -248,7 +248,9 @@ def main() -> int:
         print("".join(f"  {line}\n" for line in found), end="")
         failed |= bool(found)
     if options.steps:
-        before, after = first_steps(options.old.resolve()), first_steps(options.new.resolve())
+        # Both train on what the old one builds: what they build is compared above.
+        run = build(options.old.resolve(), "builtin", 60, root / "steps")
+        before, after = (first_steps(path.resolve(), run) for path in (options.old, options.new))
         wrong = [pair for pair in zip(before, after, strict=False) if pair[0] != pair[1]]
         same = len(before) == len(after) and not wrong
         print(f"first steps: {len(before)} lines, {'equal' if same else 'DIFFERENT'}")

@@ -165,7 +165,8 @@ def _digests(folder: Path) -> dict[str, Any]:
         if path.suffix == ".safetensors"
     }
     state = json.loads(files["state.json"].read_text())
-    found["state"] = {name: value for name, value in state.items() if name != "counters"}
+    # Beside the weights, whose digests stand above, a checkpoint names the folder that its model came from.
+    found["state"] = {name: value for name, value in state.items() if name not in {"counters", "files"}}
     return found
 
 

@@ -188,7 +188,7 @@ def _option_of(kind: type[msgspec.Struct], setting: Setting) -> _Option:
         outer, read = list[str], partial(_pairs, setting)
     else:
         outer = str if get_origin(inner) is Literal else inner
-    about = re.split(r"(?<=\.)\s", attribute_docs(owner)[last], maxsplit=1)[0].replace("`", "")
+    about = re.split(r"(?<=\.)\s", attribute_docs(owner).get(last, ""), maxsplit=1)[0].replace("`", "")
     if default not in (None, "", ()):
         about = f"{about} [default: {default}]"
     return _Option(setting, _parameter(setting.path.replace(".", "_"), outer, names, setting, about), read)
